@@ -1,0 +1,1 @@
+"""Readings of a schema or a decision, one a file."""
