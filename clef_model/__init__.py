@@ -22,7 +22,7 @@ _NAMES = {
     "BudgetExceeded": "clef_model.errors",
 }
 
-__all__ = sorted(_NAMES)  # noqa: PLE0605
+__all__ = sorted(_NAMES)
 
 
 def __getattr__(name: str) -> Any:
