@@ -1,0 +1,34 @@
+"""Scripts and styles of the page, read as text and joined in a fixed order."""
+
+from functools import cache
+from importlib.resources import files
+
+# core comes first: every other script hangs its panel on window.clef
+SCRIPTS = (
+    "core.js",
+    "header.js",
+    "state.js",
+    "media.js",
+    "questions.js",
+    "limits.js",
+    "editor.js",
+    "answers.js",
+    "prompt.js",
+    "budget.js",
+    "export.js",
+)
+STYLES = ("theme.css", "editor.css", "questions.css", "answers.css", "prompt.css", "budget.css")
+
+
+@cache
+def asset(name: str) -> str:
+    return files("clef_ui.assets").joinpath(name).read_text("utf-8")
+
+
+def page_head() -> str:
+    """The page's own scripts as one inline element for `launch(head=...)`. No request leaves the page."""
+    return "".join(f"<script>\n{asset(f'js/{name}')}\n</script>" for name in SCRIPTS)
+
+
+def page_css() -> str:
+    return "\n".join(asset(f"css/{name}") for name in STYLES)
