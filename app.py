@@ -1,0 +1,63 @@
+"""Starts the Clef workbench: read the flags, load the release in the background, serve the page."""
+
+import argparse
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+if find_spec("spaces"):
+    import spaces  # noqa: F401 (must come before anything that may touch CUDA)
+
+import gradio as gr
+
+from clef_model.decision import Decider, Limits, Progress
+from clef_model.lazy import LazyDecider, Planner
+from clef_ui.workbench import build_workbench, serve
+
+HERE = Path(__file__).parent
+
+
+def parse_flags(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Each flag's default is the environment variable named in its help."""
+    parser = argparse.ArgumentParser(description=__doc__)
+
+    def flag(name: str, default: str, text: str, **options: object) -> None:
+        variable = "CLEF_" + name.upper().replace("-", "_")
+        text = f"{text} (default: ${variable}, or {default or 'none'})"
+        parser.add_argument(f"--{name}", default=os.environ.get(variable, default), help=text, **options)  # type: ignore[arg-type]
+
+    flag("release", "models/clef-nano", "a release's folder or its hub id")
+    flag("revision", "", "revision of a hub release")
+    flag("device", "auto", "where the model runs", choices=["auto", "cuda", "mps", "cpu"])
+    flag("dtype", "auto", "number format of the weights", choices=["auto", "bfloat16", "float32"])
+    flag("max-length", "16384", "tokens of one record", type=int)
+    flag("host", "127.0.0.1", "address the page is served at")
+    flag("port", "7860", "port the page is served at", type=int)
+    return parser.parse_args(arguments)
+
+
+def lazy_decider(flags: argparse.Namespace) -> LazyDecider:
+    release = str(HERE / flags.release) if (HERE / flags.release).is_dir() else flags.release
+
+    def planner() -> Planner:
+        from clef_model.loading import read_planner  # seconds of imports: only in the background
+
+        return read_planner(release)
+
+    def load(progress: Progress) -> Decider:
+        from clef_model.loading import load_release
+
+        return load_release(
+            release, device=flags.device, dtype=flags.dtype, revision=flags.revision or None, progress=progress
+        )
+
+    return LazyDecider(planner, load, limits=Limits(max_length=flags.max_length))
+
+
+flags = parse_flags(None if __name__ == "__main__" else [])
+decider = lazy_decider(flags)
+demo: gr.Blocks = build_workbench(decider)
+
+if __name__ == "__main__":
+    decider.start()
+    serve(demo, host=flags.host, port=flags.port)

@@ -1,0 +1,1 @@
+window.clef.panels.budget = (root) => { root.append(window.clef.h('p.muted', {}, 'budget')); };
