@@ -16,7 +16,7 @@ _NAMES = {
     "EncodedRecord": "clef_model.encoding",
     "EncodedQuestion": "clef_model.encoding",
     "load_release": "clef_model.loading",
-    "parse_record": "clef_model.schema",
+    "parse_record": "clef_model.parsing",
     "ContextTooLong": "clef_model.errors",
     "InvalidRecord": "clef_model.errors",
     "BudgetExceeded": "clef_model.errors",

@@ -22,6 +22,14 @@ def not_utf8(error: UnicodeDecodeError) -> str:
     return f"byte {error.start + 1:,} (0x{byte:02X}) is not UTF-8. Save or send the text as UTF-8."
 
 
+def too_deep(limit: int) -> str:
+    return f"the nesting depth exceeds {limit} levels. Flatten the value, or send this part as a string."
+
+
+def too_many_values(limit: int) -> str:
+    return f"found more than {limit:,} values; so many are not read. Send less, or send this part as a string."
+
+
 def trailing_comma(closer: str) -> str:
     return f"found a comma before '{closer}', where JSON allows none. Remove the comma."
 

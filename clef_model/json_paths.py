@@ -3,7 +3,8 @@
 import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from clef_model.errors import Problem
@@ -86,13 +87,10 @@ def character(char: str) -> str:
     return f"U+{ord(char):04X} {name}".rstrip()
 
 
-def bounded(problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """At most MAX_PROBLEMS of the problems, and then how many more there are."""
-    if len(problems) <= MAX_PROBLEMS:
-        return tuple(problems)
-    return (*problems[:MAX_PROBLEMS], more_problems(len(problems) - MAX_PROBLEMS))
+TOO_MANY = Problem("", f"these are the first {MAX_PROBLEMS} problems; there may be more. Mend these first.")
 
 
-def more_problems(number: int) -> Problem:
-    """Stands for the problems beyond MAX_PROBLEMS."""
-    return Problem("", f"found {number:,} more. Mend the ones above first.")
+def bounded(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The first MAX_PROBLEMS, and a last one that says so when there are more; more are not even looked for."""
+    first = tuple(islice(problems, MAX_PROBLEMS + 1))
+    return first if len(first) <= MAX_PROBLEMS else (*first[:MAX_PROBLEMS], TOO_MANY)

@@ -12,10 +12,11 @@ from typing import Any
 
 from clef_model import json_faults
 from clef_model.errors import InvalidRecord, Notice, Problem
-from clef_model.json_paths import MAX_PROBLEMS, Json, Path, more_problems, parse_path, path_text, shown
+from clef_model.json_paths import MAX_PROBLEMS, TOO_MANY, Json, Path, parse_path, path_text, shown
 
 MAX_JSON_BYTES = 64 * 2**20  # the limit of the reference's MLX server for a body; the token limit ends far below it
 MAX_DEPTH = 256  # Python's own reader fails near 1,000; 256 is beyond any real state and safe for every later reader
+MAX_VALUES = 1_000_000  # each takes a token at least, of which the backbone has 262,144; and about a second to read
 MAX_INTEGER_DIGITS = 4_300  # Python's limit on turning text into an int and back, which it needs to stay fast
 MAX_NOTICES = 20  # of numbers that change; a table of them says nothing new after a few
 
@@ -101,6 +102,10 @@ class _Stop(Exception):
         self.offset, self.message, self.path = offset, message, path
 
 
+class _TooMany(Exception):
+    """There are more problems than anyone would read."""
+
+
 class _Scanner:
     """Reads one text from start to end with its own stack, so that depth costs no recursion."""
 
@@ -115,7 +120,7 @@ class _Scanner:
         self.keys: list[str] = []
         self.problems: list[Problem] = []
         self.notices: list[Notice] = []
-        self.num_more_problems = self.num_more_notices = 0
+        self.num_values = self.num_more_notices = 0
 
     def scan(self) -> Located:
         """The whole text."""
@@ -123,10 +128,11 @@ class _Scanner:
         try:
             value, mark = self._read()
         except _Stop as stop:
-            self._report(stop.path, stop.offset, stop.message, is_last=True)
+            self.problems.append(self._problem(stop.path, stop.offset, stop.message))
             is_complete = False
-        if self.num_more_problems:
-            self.problems.append(more_problems(self.num_more_problems))
+        except _TooMany:
+            self.problems.append(TOO_MANY)
+            is_complete = False
         if self.num_more_notices:
             more = f"{self.num_more_notices:,} more of the numbers do not fit a 64-bit float."
             self.notices.append(Notice("number_changed", "", more))
@@ -136,6 +142,9 @@ class _Scanner:
         while True:
             char = self._next()
             start = self.index
+            self.num_values += 1
+            if self.num_values > MAX_VALUES:
+                raise _Stop(start, json_faults.too_many_values(MAX_VALUES), self._path()[:8])
             value: Json
             mark: Mark = start
             if char == '"':
@@ -177,8 +186,7 @@ class _Scanner:
 
     def _open(self, bracket: str) -> None:
         if len(self.containers) == MAX_DEPTH:
-            message = f"the nesting depth exceeds {MAX_DEPTH} levels. Flatten the value, or send this part as a string."
-            raise _Stop(self.index, message, self._path()[:8])
+            raise _Stop(self.index, json_faults.too_deep(MAX_DEPTH), self._path()[:8])
         self.containers.append({} if bracket == "{" else [])
         self.children.append({} if bracket == "{" else [])
         self.starts.append(self.index)
@@ -287,19 +295,18 @@ class _Scanner:
         return self.text[self.starts[-1]], *line_and_column(self.text, self.starts[-1])
 
     def _report_duplicate(self, key: str, start: int) -> None:
-        if len(self.problems) >= MAX_PROBLEMS:
-            self.num_more_problems += 1  # finding the line of the first one takes time
-            return
         first = self.children[-1][key]
         line, column = line_and_column(self.text, first[0] if isinstance(first, tuple) else first)
         found = f"found the duplicate key {shown(key)}; its first value is at line {line}, column {column}."
         self._report(self._path(), start, f"{found} Rename or remove one of them.")
 
-    def _report(self, path: Path, offset: int, message: str, *, is_last: bool = False) -> None:
-        if len(self.problems) >= MAX_PROBLEMS and not is_last:
-            self.num_more_problems += 1
-            return
-        self.problems.append(Problem(path_text(path), message, *line_and_column(self.text, offset)))
+    def _report(self, path: Path, offset: int, message: str) -> None:
+        if len(self.problems) == MAX_PROBLEMS:
+            raise _TooMany
+        self.problems.append(self._problem(path, offset, message))
+
+    def _problem(self, path: Path, offset: int, message: str) -> Problem:
+        return Problem(path_text(path), message, *line_and_column(self.text, offset))
 
 
 def _differs(literal: str, value: float) -> bool:

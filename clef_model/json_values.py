@@ -6,12 +6,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from clef_model import json_faults
 from clef_model.errors import Problem
-from clef_model.json_faults import lone_surrogate
-from clef_model.json_paths import Json, Path, bounded, describe, path_text, shown
-from clef_model.json_text import MAX_DEPTH, MAX_INTEGER_DIGITS
-
-MAX_VALUES = 1_000_000  # a list that holds another many times over stands for more values than memory has room for
+from clef_model.json_paths import MAX_PROBLEMS, TOO_MANY, Json, Path, describe, path_text, shown
+from clef_model.json_text import MAX_DEPTH, MAX_INTEGER_DIGITS, MAX_VALUES
 
 _SCALARS = (type(None), bool, int, float, str)
 
@@ -25,11 +23,11 @@ def plain_json(
     json.dumps writes them, provided that their order stays. Instances of `keep` are passed through.
     """
     copier = _Copier(keep, has_ids)
-    return copier.copy(value), bounded(copier.problems)
+    return copier.copy(value), tuple(copier.problems)
 
 
 class _Full(Exception):
-    """The value is too deep or too large to go on."""
+    """The value is too deep, too large or too wrong to go on."""
 
 
 class _Copier:
@@ -69,15 +67,14 @@ class _Copier:
         """The copy of a scalar, or an empty container to be filled."""
         self.num_values += 1
         if self.num_values > MAX_VALUES:
-            self._stop(path, f"found more than {MAX_VALUES:,} values; so many are not read. Send less.")
+            self._stop(path[:8], json_faults.too_many_values(MAX_VALUES))
         if isinstance(value, _SCALARS):
             return self._scalar(value, path)
         if isinstance(value, self.keep):
             return value
         if isinstance(value, Mapping | list | tuple):
             if depth > MAX_DEPTH:
-                message = f"the nesting depth exceeds {MAX_DEPTH} levels. Flatten the value, or send it as a string."
-                self._stop(path[:8], message)
+                self._stop(path[:8], json_faults.too_deep(MAX_DEPTH))
             return {} if isinstance(value, Mapping) else []
         self._report(
             path, f"found {describe(value)}, which is no JSON. Convert it to an object, list, string or number."
@@ -86,7 +83,7 @@ class _Copier:
 
     def _scalar(self, value: Any, path: Path) -> Json:
         if isinstance(value, str):
-            if fault := lone_surrogate(value):
+            if fault := json_faults.lone_surrogate(value):
                 self._report(path, fault)
             return str.__str__(value)  # of a subclass, the plain text
         if isinstance(value, float):
@@ -121,7 +118,7 @@ class _Copier:
     def _key(self, key: Any, path: Path, *, are_ids: bool) -> str:
         if isinstance(key, str):
             text = str.__str__(key)
-            if fault := lone_surrogate(text):
+            if fault := json_faults.lone_surrogate(text):
                 self._report((*path, text), fault)
             return text
         if isinstance(key, _SCALARS):
@@ -131,6 +128,9 @@ class _Copier:
         return str(type(key).__name__)
 
     def _report(self, path: Path, message: str) -> None:
+        if len(self.problems) == MAX_PROBLEMS:
+            self.problems.append(TOO_MANY)
+            raise _Full
         self.problems.append(Problem(path_text(path), message))
 
     def _stop(self, path: Path, message: str) -> None:
