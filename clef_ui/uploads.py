@@ -88,7 +88,7 @@ class MediaStore:
         for identity in ids:
             if self.get(identity, name).kind != "image":
                 raise ClefError(f"{shown_name(name)!r}: only pictures can be frames of a clip.")
-        identity = hashlib.sha256("frames\n".encode() + "\n".join(ids).encode()).hexdigest()
+        identity = hashlib.sha256(b"frames\n" + "\n".join(ids).encode()).hexdigest()
         return self._keep(Upload(identity, "video", shown_name(name), "video/x-frames", b"", tuple(ids)))
 
     def get(self, identity: str, name: str = "") -> Upload:
