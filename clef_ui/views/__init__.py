@@ -1,0 +1,1 @@
+"""What the panels draw: plain dictionaries made from decisions, encoded records and drafts."""
