@@ -55,10 +55,10 @@ class Truncation:
     """What the state lost. Token counts are of the state alone.
 
     `last_kept_text` and `first_lost_text` are short excerpts that meet at a character boundary of the text as it was
-    given. When the cut falls inside a character (or inside several that the tokenizer's normaliser composes), it belongs
-    to the lost text and `splits_character` is true. For a JSON state, the kept part is read as far as it is JSON once its
-    open strings and brackets are closed: `lost_paths` are the values absent from that reading, each standing for
-    everything below it, and `cut_path` is the text or number that the reading has shortened, if any.
+    given. When the cut falls inside a character (or inside several that the tokenizer's normaliser composes), it
+    belongs to the lost text and `splits_character` is true. For a JSON state, the kept part is read as far as it is
+    JSON once its open strings and brackets are closed: `lost_paths` are the values absent from that reading, each
+    standing for everything below it, and `cut_path` is the text or number that the reading has shortened, if any.
     """
 
     kept_tokens: int
