@@ -12,6 +12,7 @@ import gradio as gr
 
 from clef_model.decision import Decider, Limits, Progress
 from clef_model.lazy import LazyDecider, Planner
+from clef_ui.presets import read_presets
 from clef_ui.workbench import build_workbench, serve
 
 HERE = Path(__file__).parent
@@ -56,7 +57,7 @@ def lazy_decider(flags: argparse.Namespace) -> LazyDecider:
 
 flags = parse_flags(None if __name__ == "__main__" else [])
 decider = lazy_decider(flags)
-demo: gr.Blocks = build_workbench(decider)
+demo: gr.Blocks = build_workbench(decider, read_presets(HERE / "presets"), decider.limits)
 
 if __name__ == "__main__":
     decider.start()

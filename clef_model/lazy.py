@@ -12,6 +12,7 @@ from clef_model.errors import BrokenRelease, ClefError
 if TYPE_CHECKING:
     from clef_model.encoding import EncodedRecord
     from clef_model.schema import Record
+    from clef_model.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +22,9 @@ class Planner(Protocol):
 
     @property
     def status(self) -> ModelStatus: ...
+
+    @property
+    def tokenizer(self) -> "Tokenizer": ...
 
     def plan(self, record: "Record", limits: Limits = ...) -> "EncodedRecord": ...
 
@@ -75,6 +79,16 @@ class LazyDecider:
         self.start()
         self._ready.wait()
         return self
+
+    @property
+    def can_plan(self) -> bool:
+        """Whether the tokenizer has been read, or has failed to be."""
+        return self._planner_ready.is_set()
+
+    @property
+    def tokenizer(self) -> "Tokenizer":
+        """Raises: as `status`."""
+        return self._ready_planner().tokenizer
 
     @property
     def loading(self) -> Loading:

@@ -91,6 +91,16 @@ class MediaStore:
         identity = hashlib.sha256(b"frames\n" + "\n".join(ids).encode()).hexdigest()
         return self._keep(Upload(identity, "video", shown_name(name), "video/x-frames", b"", tuple(ids)))
 
+    def add_image(self, image: ImageInput) -> Upload:
+        """Raises: ClefError, as `add`."""
+        return self.add(image.name, image.mime, image.data)
+
+    def add_video(self, video: VideoInput) -> Upload:
+        """A clip as a file, or as the list of its frames. Raises: ClefError, as `add`."""
+        if not video.frames:
+            return self.add(video.name, video.mime, video.data)
+        return self.add_frames(video.name, [self.add_image(frame).id for frame in video.frames])
+
     def get(self, identity: str, name: str = "") -> Upload:
         """Raises: LostUpload, when the item was never here or had to make room."""
         with self._lock:

@@ -1,17 +1,31 @@
 """The whole page: header, what is asked on the left, what came back on the right."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import gradio as gr
 
-from clef_model.decision import Decider
+from clef_model.decision import Decider, Limits
 from clef_ui.assets import page_css, page_head
+from clef_ui.calls import answering
 from clef_ui.components.panel import panel
+from clef_ui.endpoints import add_endpoints
 from clef_ui.pages.decide import decide_page
+from clef_ui.presets import Preset
+from clef_ui.views.status import status_view
 
 
-def build_workbench(decider: Decider) -> gr.Blocks:
+def build_workbench(decider: Decider, presets: Sequence[Preset], limits: Limits = Limits()) -> gr.Blocks:  # noqa: B008
+    """`limits` are those a new draft starts with."""
+
+    def status(_: str) -> Any:
+        return status_view(decider)
+
+    page: gr.Blocks
     with gr.Blocks(title="Clef workbench", fill_width=True, analytics_enabled=False) as page:
-        panel("header")
-        decide_page(decider)
+        panel("header", functions=[answering(status)])
+        decide_page(decider, presets, limits)
+        add_endpoints(decider)
     return page
 
 

@@ -10,7 +10,7 @@ import gradio as gr
 TEMPLATE = '<div class="clef-root"></div>'
 
 
-def panel(name: str, value: str | None = None, functions: Sequence[Callable[..., Any]] = (), **props: str) -> gr.HTML:
+def panel(name: str, value: str | None = None, functions: Sequence[Callable[..., Any]] = (), **props: Any) -> gr.HTML:
     """The panel drawn by `window.clef.panels[name]`; `functions` can be called from its script."""
     return gr.HTML(
         value=value,

@@ -1,34 +1,70 @@
 """The page's two columns: what is asked on the left, what came back in tabs on the right."""
 
+import json
+from collections.abc import Sequence
+
 import gradio as gr
 
-from clef_model.decision import Decider
+from clef_model.attachments import MAX_IMAGES, MAX_VIDEOS
+from clef_model.decision import Decider, Limits
+from clef_ui.calls import editor_calls, preset_draft
 from clef_ui.components.panel import panel
+from clef_ui.deciding import Desk
+from clef_ui.draft_types import Draft, LimitsDraft, draft_view
 from clef_ui.events import on_model_call
+from clef_ui.presets import Preset
+from clef_ui.result_calls import prompt_calls
+from clef_ui.runs import Runs
+from clef_ui.uploads import MAX_ITEM_BYTES, MediaStore
+
+RUN_FAILED = "() => { window.clef.emit('run-failed'); return []; }"
 
 
-def decide_page(decider: Decider) -> None:
+def decide_page(decider: Decider, presets: Sequence[Preset], limits: Limits) -> None:
+    store, runs = MediaStore(), Runs()
+    desk = Desk(decider, store, runs)
+
     with gr.Row(elem_classes="clef-columns"):
         with gr.Column(elem_classes="clef-left"):
-            editor = panel("editor", feedback="")
+            calls = editor_calls(decider, store, presets, runs)
+            editor = panel("editor", functions=calls, setup=editor_setup(presets, store, limits), feedback="")
         with gr.Column(elem_classes="clef-right"), gr.Tabs(elem_id="clef-tabs"):
             with gr.Tab("Answers", id="answers"):
                 answers = panel("answers")
             with gr.Tab("Prompt", id="prompt"):
-                panel("prompt")
+                panel("prompt", functions=prompt_calls(decider, store))
             with gr.Tab("Budget", id="budget"):
                 panel("budget")
             with gr.Tab("Export", id="export"):
                 panel("export")
 
-    def run(draft_text: str) -> tuple[str, gr.HTML]:
-        return "{}", gr.HTML(feedback="{}")
+    def run(draft_text: str) -> tuple[object, gr.HTML]:
+        outcome = desk.run(draft_text)
+        shown = gr.skip() if outcome.answers is None else outcome.answers
+        return shown, gr.HTML(feedback=outcome.feedback)
 
-    on_model_call(
-        editor.submit,
-        run,
-        [editor],
-        [answers, editor],
-        stop=editor.stop,
-        failed_js="() => window.clef.emit('run-failed')",
-    )
+    on_model_call(editor.submit, run, [editor], [answers, editor], stop=editor.stop, failed_js=RUN_FAILED)
+
+
+def editor_setup(presets: Sequence[Preset], store: MediaStore, limits: Limits) -> str:
+    """JSON text of what the left column needs to know before the first call."""
+    state_tokens = "" if limits.max_state_tokens is None else str(limits.max_state_tokens)
+    defaults = LimitsDraft(str(limits.max_length), state_tokens, limits.truncate)
+    setup = {
+        "presets": [
+            {
+                "slug": preset.slug,
+                "title": preset.title,
+                "note": preset.note,
+                "kinds": list(preset.kinds),
+                "media": ["image"] * bool(preset.record.images) + ["video"] * bool(preset.record.videos),
+            }
+            for preset in presets
+        ],
+        "first": draft_view(preset_draft(presets[0], store)),
+        "limits": draft_view(Draft(limits=defaults))["limits"],
+        "maxImages": MAX_IMAGES,
+        "maxVideos": MAX_VIDEOS,
+        "maxUploadBytes": MAX_ITEM_BYTES,
+    }
+    return json.dumps(setup, ensure_ascii=False)

@@ -7,6 +7,7 @@ from model.small_tokenizers import byte_tokenizer
 
 from clef_model.decision import Answer, Decision, Limits, ModelStatus, Progress, Timing, answer
 from clef_model.encoding import EncodedRecord, encode
+from clef_model.media_config import MediaConfig
 from clef_model.schema import Question, Record
 from clef_model.tokenizer import Tokenizer
 
@@ -30,6 +31,7 @@ class ScriptedDecider:
     logits: Mapping[str, Sequence[float]] = field(default_factory=dict)
     status: ModelStatus = STATUS
     tokenizer: Tokenizer = field(default_factory=byte_tokenizer)
+    media_config: MediaConfig = MediaConfig()
     decided: list[Record] = field(default_factory=list)
 
     def plan(self, record: Record, limits: Limits = Limits()) -> EncodedRecord:  # noqa: B008 (frozen)
@@ -39,6 +41,7 @@ class ScriptedDecider:
             max_length=limits.max_length,
             max_state_tokens=limits.max_state_tokens,
             truncate=limits.truncate,
+            media_config=self.media_config,
         )
 
     def decide(

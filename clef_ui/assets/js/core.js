@@ -79,6 +79,62 @@ window.clef = (() => {
     return h("bdi", {}, fragment);
   }
 
+  // Calls a Python function of a panel with one text (other values go as JSON) and reads its JSON answer.
+  // Throws an Error whose message is a sentence for the page.
+  async function call(server, name, value) {
+    let text;
+    try {
+      text = await server[name](typeof value === "string" ? value : JSON.stringify(value ?? null));
+    } catch {
+      throw new Error("The server does not answer. Is the program still running?");
+    }
+    const result = JSON.parse(text);
+    if (result && typeof result.error === "string") throw new Error(result.error);
+    return result;
+  }
+
+  function debounce(wait, run) {
+    let timer = 0;
+    const later = (...values) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => run(...values), wait);
+    };
+    later.cancel = () => clearTimeout(timer);
+    return later;
+  }
+
+  // Sets text only when it differs, so that a live region speaks and the page paints on a change alone.
+  function setText(element, text) {
+    if (element.textContent !== text) element.textContent = text;
+  }
+
+  // A modal dialog; `fill(body, close)` draws it. Resolves with what `close` was given, null after Escape.
+  function dialog(title, fill, { wide = false } = {}) {
+    return new Promise((resolve) => {
+      let result = null;
+      const close = (value = null) => { result = value; element.close(); };
+      const body = h("div.dialog-body");
+      const heading = h("h2", { id: "clef-dialog-title" }, title);
+      const element = h(wide ? "dialog.clef-dialog.wide" : "dialog.clef-dialog", { "aria-labelledby": "clef-dialog-title" },
+        h("div.dialog-head", {}, heading, h("button.btn.ghost.small", { type: "button", "aria-label": "Close", onclick: () => close() }, "×")),
+        body);
+      element.addEventListener("close", () => { element.remove(); resolve(result); });
+      element.addEventListener("click", (event) => { if (event.target === element) close(); });
+      document.querySelector("#clef-header .clef-root").append(element);
+      fill(body, close);
+      element.showModal();
+    });
+  }
+
+  // Asks a question with named answers; the first is the default. Resolves with an answer's key, null after Escape.
+  function ask(title, text, answers) {
+    return dialog(title, (body, close) => {
+      const buttons = Object.entries(answers).map(([key, label], index) =>
+        h(index ? "button.btn" : "button.btn.primary", { type: "button", onclick: () => close(key), autofocus: !index }, label));
+      append(body, [text.map((line) => h("p", {}, line)), h("div.dialog-actions", {}, buttons)]);
+    });
+  }
+
   const tokens = (count) => Number(count).toLocaleString("en-US");
   const percent = (p) => (100 * p).toFixed(1) + " %";
 
@@ -88,7 +144,8 @@ window.clef = (() => {
   }
 
   return {
-    panels, h, replace, append, on, emit, setDraft, markDecided, isStale, fingerprint, shown, tokens, percent, mount,
+    panels, h, replace, append, on, emit, call, debounce, setText, dialog, ask, setDraft, markDecided, isStale,
+    fingerprint, shown, tokens, percent, mount,
     get draft() { return draft; },
   };
 })();

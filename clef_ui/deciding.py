@@ -1,0 +1,92 @@
+"""A run from the page: the draft in, what the answers panel draws and what the run bar says out."""
+
+import json
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from clef_model.decision import Decider, Decision, Limits
+from clef_model.errors import ClefError, InvalidRecord, Problem
+from clef_model.schema import Record
+from clef_ui.calls import INTERNAL_ERROR, media_of
+from clef_ui.draft_types import draft_view, read_draft
+from clef_ui.drafts import read_parts
+from clef_ui.gpu import gpu_seconds, on_gpu
+from clef_ui.runs import Runs, Stopped
+from clef_ui.uploads import MediaStore
+from clef_ui.question_checks import problem_view
+from clef_ui.views.answers import answers_view
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """JSON texts. `answers` is None when the panel keeps what it shows; `feedback` is for the run bar."""
+
+    answers: str | None
+    feedback: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """An error that has to cross a process: exceptions do not survive pickling with what they hold."""
+
+    message: str
+    stopped: bool
+
+
+class Desk:
+    """Decides drafts, one at a time; on a ZeroGPU Space each in the process that has the GPU."""
+
+    def __init__(self, decider: Decider, store: MediaStore, runs: Runs) -> None:
+        self._decider = decider
+        self._store = store
+        self._runs = runs
+        self._decide = on_gpu(self._decide_record, self._seconds)
+
+    def run(self, draft_text: str) -> Outcome:
+        """Never raises: what is wrong is in the outcome."""
+        run_id = ""
+        try:
+            draft = read_draft(draft_text)
+            run_id = str(draft.view.get("run", ""))
+            reading = read_parts(draft, media_of(draft, self._store))
+            if reading.problems or reading.record is None:
+                return _refused(run_id, InvalidRecord(reading.problems))
+            decision = self._decide(reading.record, reading.limits or Limits(), run_id)
+            if isinstance(decision, _Failed):
+                raise Stopped(decision.message) if decision.stopped else ClefError(decision.message)
+            view = answers_view(decision, draft_view(draft))
+            return Outcome(_json(view), _json({"run": run_id, "ok": True}))
+        except Stopped:
+            return Outcome(None, _json({"run": run_id, "ok": False, "stopped": True}))
+        except ClefError as error:
+            return _refused(run_id, error)
+        except Exception:
+            log.exception("a run failed")
+            return _refused(run_id, ClefError(INTERNAL_ERROR))
+
+    def _decide_record(self, record: Record, limits: Limits, run_id: str) -> Decision | _Failed:
+        try:
+            with self._runs.running(run_id) as progress:
+                return self._decider.decide([record], limits, progress)[0]
+        except InvalidRecord:
+            raise
+        except ClefError as error:
+            return _Failed(str(error), isinstance(error, Stopped))
+
+    def _seconds(self, record: Record, limits: Limits, run_id: str) -> int:
+        return gpu_seconds(self._decider.plan(record, limits).budget.total)
+
+
+def _refused(run_id: str, error: ClefError) -> Outcome:
+    problems: tuple[Problem, ...] = error.problems if isinstance(error, InvalidRecord) else ()
+    count = len(problems)
+    message = str(error) if not problems else f"Not run: {count} problem{'s' if count > 1 else ''}. {problems[0]}"
+    feedback = {"run": run_id, "ok": False, "message": message, "problems": [problem_view(p) for p in problems]}
+    return Outcome(None, _json(feedback))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
