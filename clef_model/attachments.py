@@ -24,7 +24,9 @@ FRAMES_KEYS = ("frames", "fps", "num_frames")
 _SAME_TYPES = {"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "video/avi": "video/x-msvideo"}
 _DATA_URL = re.compile(r"data:([^,;]*)((?:;[^,;]*)*),", re.IGNORECASE)
 _MAX_HEADER = 200  # characters of a data URL before its comma
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:|[./~\\]|.{0,255}\.(?:png|jpe?g|webp|gif|mp4|webm|mov|mkv|avi)$")
+_ADDRESS = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]{1,20}:|[./~\\]|.{0,255}\.(?:png|jpe?g|webp|gif|mp4|webm|mov|mkv|avi)$", re.IGNORECASE
+)
 
 Report = Callable[[Path, str], None]
 
