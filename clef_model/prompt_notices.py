@@ -58,9 +58,9 @@ def special_token_notices(record: Record, texts: Iterable[UserText], tokenizer: 
     """One notice for each place whose text holds special tokens."""
     notices = []
     for prompt_piece, piece in texts:
-        found = Counter(tokenizer.specials_in(piece.ids))
+        found = tokenizer.specials_in(piece.ids)
         if found:
-            named = ", ".join(_special_token(special, count) for special, count in found.items())
+            named = ", ".join(_special_token(special, count) for special, count in Counter(found).items())
             message = (
                 f"the text holds {named}. The tokenizer makes one control token of each, as in the release, and the "
                 "model may obey it. Respell it if it is only quoted."
