@@ -98,9 +98,8 @@ def _with_questions(draft: Draft, literal: str) -> tuple[Draft, str]:
     try:
         questions = form_from_text(literal)
     except InvalidRecord:  # kept as typed; the problems are told beside the JSON
-        return replace(
-            draft, questions_mode="json", questions_text=lay_out(literal)
-        ), "questions as JSON, which have problems"
+        broken = replace(draft, questions_mode="json", questions_text=lay_out(literal))
+        return broken, "questions as JSON, which have problems"
     return replace(draft, questions_mode="form", questions=questions), counted(len(questions), "question")
 
 
