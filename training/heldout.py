@@ -1,0 +1,102 @@
+"""Our own held-out decisions: written by hand, and drawn from the parts of the grammars kept out of training.
+
+    python -m training.heldout        writes training/heldout/own.json (300 decisions) and training/heldout/everyday.json (20)
+
+Frozen before the first training run; a test checks that the files are what this code makes.
+"""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+from training.rendering import NOUL_TEXTS, Example
+from training.worlds import Worlds
+
+FOLDER = Path(__file__).parent / "heldout"
+OWN = 300
+SEED = 2026
+SOURCES = {"fact": "grammar facts", "field": "grammar fields", "ladder": "grammar scales", "topic": "grammar topics"}
+
+Item = dict[str, Any]
+
+
+def written(path: Path) -> list[Item]:
+    """The hand-written decisions of a file: task | state | instruction | answer."""
+    items = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#") or not line.strip():
+            continue
+        task, state, instructions, answer = [part.strip() for part in line.split(" | ")]
+        item: Item = {
+            "task": task,
+            "state": json.loads(state) if state.startswith("{") else state,
+            "instructions": instructions,
+        }
+        items.append({**item, **parse_answer(answer)})
+    return items
+
+
+def parse_answer(answer: str) -> Item:
+    if answer in ("T", "F"):
+        return {
+            "type": "noul",
+            "options": [list(pair) for pair in NOUL_TEXTS.items()],
+            "gold": "true" if answer == "T" else "false",
+        }
+    if answer.startswith(">"):
+        levels = [level.strip() for level in answer[1:].split(";")]
+        gold = next(place for place, level in enumerate(levels) if level.startswith("*"))
+        return {
+            "type": "score",
+            "options": [[str(place), level.lstrip("*")] for place, level in enumerate(levels)],
+            "gold": str(gold),
+        }
+    options = [[part.strip() for part in option.split(":", 1)] for option in answer.split(";")]
+    gold = next(name for name, _ in options if name.startswith("*"))
+    return {"type": "choice", "options": [[name.lstrip("*"), text] for name, text in options], "gold": gold[1:]}
+
+
+def to_item(state: Any, example: Example) -> Item:
+    best = max(range(len(example.target)), key=example.target.__getitem__)
+    return {
+        "task": SOURCES[example.source.split()[0]],
+        "type": example.kind,
+        "state": state,
+        "id": example.id,
+        "instructions": example.instructions,
+        "options": [list(option) for option in example.options],
+        "gold": example.options[best][0],
+    }
+
+
+def drawn(count: int, rng: random.Random) -> list[Item]:
+    """Decisions of the held-out grammar parts whose answer is stated, one of each record."""
+    worlds = Worlds(held_out=True)
+    makers = (
+        worlds.fact_record,
+        worlds.fact_record,
+        worlds.structured_record,
+        worlds.structured_record,
+        worlds.ladder_record,
+        worlds.topic_record,
+    )
+    items: list[Item] = []
+    while len(items) < count:
+        state, examples = makers[len(items) % len(makers)](rng)
+        clear = [example for example in examples if max(example.target) > 0.75 and "unsaid" not in example.source]
+        if clear:
+            items.append(to_item(state, rng.choice(clear)))
+    return items
+
+
+def main() -> None:
+    own = written(FOLDER / "written.txt")
+    own += drawn(OWN - len(own), random.Random(SEED))
+    for name, items in (("own.json", own), ("everyday.json", written(FOLDER / "everyday.txt"))):
+        (FOLDER / name).write_text(json.dumps(items, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+        print(f"{name}: {len(items)} decisions")
+
+
+if __name__ == "__main__":
+    main()

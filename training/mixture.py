@@ -1,0 +1,204 @@
+"""Draws training records from all sources in fixed shares, adds distilled questions, and cuts them into padded batches."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from training.grammar import read_topics
+from training.knowledge import FILE_NAMES, SECTIONS, Knowledge
+from training.labelled import GROUP_TEXTS, Labelled
+from training.questions import choice, noul
+from training.rendering import Example, Rendered, Renderer
+from training.worlds import Worlds
+
+SHARES = {
+    "facts": 0.21, "structured": 0.14, "ladders": 0.08, "topics": 0.08, "messages": 0.05, "intents": 0.12, "emotions": 0.06,
+    "sentiment": 0.08, "offence": 0.03, "mail": 0.03, "knowledge": 0.08, "distilled": 0.04,
+}  # fmt: skip
+DISTILL_ALSO = 0.35  # share of labelled texts that get a distilled question as well
+TEACHER_TEMPERATURE = 0.06  # of the teacher's cosine
+MAX_QUESTIONS = 6
+
+
+@dataclass(slots=True)
+class Teacher:
+    """Embeddings of all corpus texts and of the phrases offered as options, unit length, float16."""
+
+    index: dict[str, int]  # text -> row of texts
+    texts: np.ndarray  # [N, 384]
+    phrases: list[str]
+    phrase_vectors: np.ndarray  # [M, 384]
+
+
+def corpus_texts(labelled: Labelled) -> list[str]:
+    """Every text that a record's state can be, once."""
+    found: dict[str, None] = {}
+    for name, rows in labelled.rows.items():
+        for row in rows:
+            if name == "wordnet":
+                found[row["gloss"]] = None
+                found.update(dict.fromkeys(row["examples"]))
+            else:
+                found[row["text"]] = None
+    return list(found)
+
+
+def option_phrases(labelled: Labelled) -> list[str]:
+    """Phrases offered as options of distilled questions: labels, descriptions, kinds, fields and common nouns."""
+    found: dict[str, None] = {}
+    for name in ("topics.txt", "tools.txt"):
+        for topic in read_topics(name):
+            found.update(dict.fromkeys([topic.name.replace("_", " "), *topic.descriptions]))
+    for intents in labelled.intents.values():
+        found.update(dict.fromkeys(name.replace("_", " ") for name in intents.names))
+    for texts in (*labelled.emotions.values(), *GROUP_TEXTS.values()):
+        found.update(dict.fromkeys(texts))
+    found.update(dict.fromkeys([*labelled.emotions, *SECTIONS.values(), *FILE_NAMES.values()]))
+    nouns = [row for row in labelled.rows["wordnet"] if row["pos"] == "noun"]
+    found.update(dict.fromkeys(topic for row in nouns for topic in row["topics"]))
+    rng = random.Random(5)
+    hypernyms = sorted({name for row in nouns for name in row["hypernyms"]})
+    found.update(dict.fromkeys(rng.sample(hypernyms, 4_000)))
+    found.update(dict.fromkeys(row["gloss"] for row in rng.sample(nouns, 3_000)))
+    return list(found)
+
+
+class Mixture:
+    """Draws records; the same seed draws the same records."""
+
+    def __init__(self, corpus: Path, teacher: Teacher | None = None) -> None:
+        self.labelled = Labelled(corpus)
+        self.knowledge = Knowledge(self.labelled.rows["wordnet"], self.labelled.rows["packages"])
+        self.worlds = Worlds()
+        self.teacher = teacher
+        self.sources = list(SHARES)
+        self.shares = list(SHARES.values())
+        self.texts = list(teacher.index) if teacher else []
+
+    def draw(self, rng: random.Random) -> tuple[Any, list[Example], int]:
+        """State, questions and the row of the state's teacher embedding (-1 for none)."""
+        source = rng.choices(self.sources, self.shares)[0]
+        worlds, labelled = self.worlds, self.labelled
+        own = {
+            "facts": worlds.fact_record, "structured": worlds.structured_record, "ladders": worlds.ladder_record,
+            "topics": worlds.topic_record, "messages": worlds.message_record,
+        }  # fmt: skip
+        if source in own:
+            state, examples = own[source](rng)
+            return state, self.distinct(examples), -1
+        drawers = {
+            "intents": labelled.intent, "emotions": labelled.emotion, "sentiment": labelled.sentiment, "offence": labelled.offence,
+            "mail": labelled.mail, "knowledge": self.knowledge.draw, "distilled": self.distilled_only,
+        }  # fmt: skip
+        text, examples, key = drawers[source](rng)
+        row = self.teacher.index.get(key, -1) if self.teacher else -1
+        if row >= 0 and source != "distilled" and rng.random() < DISTILL_ALSO:
+            examples.append(self.distilled(rng, row))
+        state = text if source == "knowledge" and rng.random() < 0.8 else self.wrap(rng, text)
+        return state, self.distinct(examples), row
+
+    def distilled_only(self, rng: random.Random) -> tuple[str, list[Example], str]:
+        if not self.teacher:
+            return self.knowledge.draw(rng)
+        text = rng.choice(self.texts)
+        row = self.teacher.index[text]
+        return text, [self.distilled(rng, row) for _ in range(rng.choice((1, 2, 3)))], text
+
+    def distilled(self, rng: random.Random, row: int) -> Example:
+        """Which of some phrases is nearest in meaning, with the teacher's probabilities."""
+        assert self.teacher is not None
+        drawn = rng.sample(range(len(self.teacher.phrases)), 60)
+        likeness = self.teacher.phrase_vectors[drawn].astype(np.float32) @ self.teacher.texts[row].astype(np.float32)
+        nearest = np.argsort(-likeness)
+        if rng.random() < 0.4:
+            place = int(nearest[0] if rng.random() < 0.5 else nearest[rng.randrange(3, 60)])
+            true = float(1 / (1 + np.exp(-14 * (likeness[place] - 0.33))))
+            form = rng.choice(
+                ("This is about {}.", "Does the text concern {}?", "It has to do with {}.", "Related to: {}")
+            )
+            return noul(
+                rng,
+                form.format(self.teacher.phrases[drawn[place]]),
+                min(max(true, 0.04), 0.96),
+                "about",
+                "distilled claim",
+            )
+        count = rng.choice((2, 3, 4, 5, 8, 12))
+        places = [*nearest[: rng.choice((1, 1, 2))], *rng.sample(list(nearest[3:]), count)][:count]
+        weights = np.exp((likeness[places] - likeness[places].max()) / TEACHER_TEMPERATURE)
+        names = [self.teacher.phrases[drawn[place]] for place in places]
+        return choice(rng, names, names, weights.tolist(), None, "topic", "distilled")
+
+    def wrap(self, rng: random.Random, text: str) -> Any:
+        style = rng.random()
+        if style < 0.7:
+            return text
+        if style < 0.85:
+            key = rng.choice(("text", "message", "body", "comment", "review", "utterance", "query", "content", "note"))
+            return {key: text, **self.worlds.clutter(rng)}
+        if style < 0.93:
+            return [{"role": rng.choice(("user", "customer")), "content": text}]
+        return f"{rng.choice(('Message', 'Text', 'Customer', 'Comment', 'Note', 'Input'))}: {text}"
+
+    @staticmethod
+    def distinct(examples: list[Example]) -> list[Example]:
+        """At most six questions, each under its own id."""
+        seen: set[str] = set()
+        for place, example in enumerate(examples[:MAX_QUESTIONS]):
+            if example.id in seen:
+                example.id = f"{example.id}_{place}"
+            seen.add(example.id)
+        return examples[:MAX_QUESTIONS]
+
+
+def pad(records: list[Rendered], multiple: int = 32) -> dict[str, np.ndarray]:
+    """Records as one padded batch: ids, lengths, state spans, questions, kinds, options, owners, targets, teacher rows."""
+    tokens = -(-max(len(record.ids) for record in records) // multiple) * multiple
+    questions = max(len(record.kinds) for record in records)
+    options = max(len(record.owner) for record in records)
+    count = len(records)
+    batch = {
+        "ids": np.full((count, tokens), 248_044, dtype=np.int32),
+        "length": np.asarray([len(record.ids) for record in records], dtype=np.int32),
+        "state": np.asarray([record.state for record in records], dtype=np.int32),
+        "questions": np.zeros((count, questions, 2), dtype=np.int32),
+        "kinds": np.zeros((count, questions), dtype=np.int32),
+        "options": np.zeros((count, options, 2), dtype=np.int32),
+        "owner": np.zeros((count, options), dtype=np.int32),
+        "target": np.zeros((count, options), dtype=np.float32),
+        "text": np.asarray([record.text for record in records], dtype=np.int32),
+    }
+    for place, record in enumerate(records):
+        batch["ids"][place, : len(record.ids)] = record.ids
+        for name, values in (("questions", record.questions), ("kinds", record.kinds), ("options", record.options),
+                             ("owner", record.owner), ("target", record.target)):  # fmt: skip
+            batch[name][place, : len(values)] = values
+    return batch
+
+
+def batches(
+    mixture: Mixture, renderer: Renderer, seed: int, batch_tokens: int, pool: int = 2_000, max_tokens: int = 768
+) -> Iterator[dict[str, np.ndarray]]:
+    """Endless padded batches of about batch_tokens tokens, records of like length together."""
+    rng = random.Random(seed)
+    while True:
+        records = []
+        while len(records) < pool:
+            state, examples, row = mixture.draw(rng)
+            if not examples:
+                continue
+            record = renderer(state, examples, text=row)
+            if len(record.ids) <= max_tokens:
+                records.append(record)
+        records.sort(key=lambda record: len(record.ids))
+        cut: list[list[Rendered]] = [[]]
+        for record in records:
+            if cut[-1] and (len(cut[-1]) + 1) * len(record.ids) > batch_tokens:
+                cut.append([])
+            cut[-1].append(record)
+        rng.shuffle(cut)
+        yield from (pad(group) for group in cut)
