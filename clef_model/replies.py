@@ -78,6 +78,7 @@ def _reason(body: Mapping[str, Json]) -> str:
         elif error is not None:
             reasons.append(str(error))
     text = "; ".join(reason for reason in reasons if reason) or "it gives no reason and no answers"
+    text = "".join(char if char.isprintable() else " " for char in text[: 2 * MAX_REASON])
     return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}…"
 
 

@@ -1,6 +1,7 @@
 """The vocabulary of a decision: record, question, option; built here, and written out again as a request."""
 
 import base64
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -207,18 +208,23 @@ def _criteria_faults(kind: str, source: Mapping[str, Json]) -> Iterator[tuple[Pa
 
 def _example_options(criteria: Json) -> str:
     """The shape of choice criteria, with the names that a list gave when they are few."""
-    names = criteria if isinstance(criteria, list) and len(criteria) <= 3 else []
-    if not names or not all(isinstance(name, str) and len(name) <= 20 for name in names):
-        return '{"an_option": "its description", …}'
-    return "{" + ", ".join(f'"{name}": null' for name in names) + "}"
+    names = _short_texts(criteria) if isinstance(criteria, list) else None
+    return '{"an_option": "its description", …}' if names is None else "{" + ": null, ".join(names) + ": null}"
 
 
 def _example_levels(criteria: Json) -> str:
     """The shape of score criteria, with the descriptions that an object gave when they are few."""
-    texts = list(criteria.values()) if isinstance(criteria, dict) and len(criteria) <= 3 else []
-    if not texts or not all(isinstance(text, str) and len(text) <= 20 for text in texts):
-        return '["the lowest level", …, "the highest"]'
-    return "[" + ", ".join(f'"{text}"' for text in texts) + "]"
+    texts = _short_texts(list(criteria.values())) if isinstance(criteria, dict) else None
+    return '["the lowest level", …, "the highest"]' if texts is None else f"[{', '.join(texts)}]"
+
+
+def _short_texts(values: list[Json]) -> list[str] | None:
+    """Up to three short, plain strings as JSON; None when they are others."""
+    if not 1 <= len(values) <= 3:
+        return None
+    if not all(isinstance(value, str) and len(value) <= 20 and value.isprintable() for value in values):
+        return None
+    return [json.dumps(value, ensure_ascii=False) for value in values]
 
 
 def unknown_key(key: str, allowed: Sequence[str]) -> str:

@@ -127,6 +127,12 @@ def test_more_problems_than_anyone_reads_end_the_search() -> None:
     assert found[-1] == "request: these are the first 100 problems; there may be more. Mend these first."
 
 
+def test_a_message_shows_only_what_can_be_shown() -> None:
+    for name in ("\ud800", "\u202e", "a\nb"):
+        (message, *_) = problems(asked({"type": "choice", "criteria": [name]}))
+        assert message.isprintable()
+
+
 def test_a_value_that_could_not_be_read_is_reported_once() -> None:
     assert len(problems('{"state": 1, "questions": {"q": {"type": NaN}}}')) == 1
 
