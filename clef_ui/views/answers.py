@@ -1,12 +1,9 @@
 """The Answers panel: one card a question, with labels, words and every definition of confidence."""
 
 import base64
-import io
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
-
-from PIL import Image
 
 from clef_model.decision import (
     Answer,
@@ -216,7 +213,7 @@ def _confidences(answer: Answer) -> list[ConfidenceView]:
 
 
 def media_view(decision: Decision) -> list[dict[str, Any]]:
-    """The pictures and frames that were sent, small."""
+    """The pictures that were sent, small, and the first frame of each clip."""
     encoded = decision.encoded.media_items
     if encoded is None:
         return []
@@ -226,19 +223,15 @@ def media_view(decision: Decision) -> list[dict[str, Any]]:
             "name": item.name,
             "tokens": item.num_tokens,
             "size": f"{item.size_shown[0]} × {item.size_shown[1]}",
-            "preview": thumbnail(item.preview()),
+            "frames": len(item.frame_times),
+            "preview": _png_url(item.preview(max_side=THUMBNAIL_PIXELS)),
         }
         for item in encoded.items
     ]
 
 
-def thumbnail(picture: bytes) -> str:
-    """A small JPEG as a data URL."""
-    image = Image.open(io.BytesIO(picture)).convert("RGB")
-    image.thumbnail((THUMBNAIL_PIXELS, THUMBNAIL_PIXELS))
-    buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=82)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+def _png_url(picture: bytes) -> str:
+    return "data:image/png;base64," + base64.b64encode(picture).decode("ascii")
 
 
 def shortened(text: str, limit: int = SHOWN_CHARACTERS) -> str:

@@ -16,16 +16,15 @@ USER_KINDS = frozenset({"state", "question_header", "instruction", "option"})
 _MEDIA_KINDS = frozenset({"media", "media_end"})  # their tokens are the processor's, not those of the text shown
 
 
-def prompt_view(planned: Planned, tokenizer: Tokenizer, *, exact: bool) -> dict[str, Any]:
-    """Everything the panel draws. The segments' texts in order are `text`; all lengths are in UTF-16 units, as the
-    page counts.
+def prompt_view(result: Planned, tokenizer: Tokenizer, *, exact: bool) -> dict[str, Any]:
+    """Everything the panel draws. All lengths are in UTF-16 units, as the page counts.
 
-    `segments` holds per segment [kind, length of its text, tokens, question, option, media], -1 for none. `ids` and
-    `lengths` hold each token of the segments that are text: a length of 0 continues the character of the token before.
-    `partial` is how many of the last tokens of the state hold only a part of a character whose rest was cut. `runs` holds
-    the ids of each media segment as [id, count] pairs.
+    `text` is the segments' texts in order; `segments` holds of each [kind, length of its text, tokens, question,
+    option, media], -1 for none. `ids` and `lengths` hold each token of the segments that are text: a length of 0
+    continues the character of the token before. `partial` is how many of the state's last tokens hold only a part of a
+    character whose rest was cut. `runs` holds the ids of each media segment as [id, count] pairs.
     """
-    encoded = planned.encoded
+    encoded = result.encoded
     shown = [segment for segment in encoded.ledger if segment.kind != "state_cut"]
     kinds = list(dict.fromkeys(segment.kind for segment in shown))
     ids: list[int] = []
@@ -59,9 +58,10 @@ def prompt_view(planned: Planned, tokenizer: Tokenizer, *, exact: bool) -> dict[
         "typed": _typed(encoded, tokenizer.special_ids),
         "cut": _cut(encoded),
         "total": len(encoded.input_ids),
-        "limit": encoded.budget.limit if planned.over is None else planned.over.limit,
-        "over": over_view(planned.over),
-        "exact": exact,
+        "limit": encoded.budget.limit if result.over is None else result.over.limit,
+        "over": over_view(result.over),
+        # A tokenizer built from the vocabulary alone agrees with the release's own on plain English.
+        "exact": exact or all(segment.text.isascii() for segment in shown),
     }
 
 

@@ -80,7 +80,7 @@ window.clef.panels.answers = (root, panel) => {
     if (!view.media.length) return null;
     return h("div.sent-media", { role: "group", "aria-label": "Media that were sent" }, view.media.map((item) => h("figure", {},
       h("img", { src: item.preview, alt: `${item.kind} ${item.name}, as it was sent` }),
-      h("figcaption", {}, shown(item.name), h("br"), h("span.num", {}, `${item.size}, ${tokens(item.tokens)} tokens`)))));
+      h("figcaption", {}, shown(item.name), h("br"), h("span.num", {}, [item.size, item.frames > 1 && `${item.frames} frames`, `${tokens(item.tokens)} tokens`].filter(Boolean).join(", "))))));
   }
 
   function controls() {
