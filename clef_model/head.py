@@ -12,9 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from clef_model.layout import Layout, Slots, SpannedRecord, plan_layout
+from clef_model.layers import Dense, EvidenceLayer, FieldLayer
+from clef_model.layout import Layout, SpannedRecord, plan_layout
 
 MAX_LOG_SCALE = math.log(100.0)  # Source: clef-flash joint_schema_model.py, revision 17f0b0a
+NORMALIZE_EPSILON = 1e-12  # of torch's normalize, which the release uses
 NUM_TYPES = 3  # noul, choice, score
 
 
@@ -56,100 +58,6 @@ class HeadInputs:
     lexical: Tensor  # [O, D], mean rows of the output embedding
 
 
-class Attention(nn.Module):
-    """Multi-head attention with torch's parameter names; padding exists only inside the attention itself."""
-
-    def __init__(self, width: int, heads: int, dropout: float) -> None:
-        super().__init__()
-        self.heads = heads
-        self.dropout = dropout
-        self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))
-        self.in_proj_bias = nn.Parameter(torch.zeros(3 * width))
-        self.out_proj = nn.Linear(width, width)
-        nn.init.xavier_uniform_(self.in_proj_weight)
-        nn.init.zeros_(self.out_proj.bias)
-
-    def among(self, rows: Tensor, slots: Slots, mask: Tensor | None) -> Tensor:
-        """Flat rows [N, W] that attend to the rows of their own group."""
-        projected = functional.linear(rows, self.in_proj_weight, self.in_proj_bias)
-        queries, keys, values = self._split_heads(slots.pad(projected), 3)
-        return self._attend(queries, keys, values, slots, mask)
-
-    def over(
-        self, rows: Tensor, memory: Tensor, slots: Slots, mask: Tensor | None, weights: list[Tensor] | None = None
-    ) -> Tensor:
-        """Flat rows [N, W] that attend to their own group's memory [B, T, W]; appends [N, T] to `weights` if asked."""
-        width = rows.shape[-1]
-        projected = functional.linear(rows, self.in_proj_weight[:width], self.in_proj_bias[:width])
-        (queries,) = self._split_heads(slots.pad(projected), 1)
-        keys, values = self._split_heads(
-            functional.linear(memory, self.in_proj_weight[width:], self.in_proj_bias[width:]), 2
-        )
-        if weights is not None:
-            weights.append(slots.unpad(_mean_weights(queries, keys, mask)))
-        return self._attend(queries, keys, values, slots, mask)
-
-    def _split_heads(self, projected: Tensor, parts: int) -> tuple[Tensor, ...]:
-        """[B, N, parts * W] as `parts` tensors [B, heads, N, W / heads]."""
-        batch, count, _ = projected.shape
-        return projected.view(batch, count, parts, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
-
-    def _attend(self, queries: Tensor, keys: Tensor, values: Tensor, slots: Slots, mask: Tensor | None) -> Tensor:
-        routed = functional.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=mask, dropout_p=self.dropout if self.training else 0.0
-        )
-        return self.out_proj(slots.unpad(routed.transpose(1, 2).flatten(2)))  # type: ignore[no-any-return]
-
-
-class EvidenceLayer(nn.Module):
-    """Options gather evidence from the tokens of their record; they do not see each other."""
-
-    def __init__(self, width: int, heads: int, feedforward: int, dropout: float) -> None:
-        super().__init__()
-        self.query_norm = nn.LayerNorm(width)
-        self.memory_norm = nn.LayerNorm(width)
-        self.attention = Attention(width, heads, dropout)
-        self.attention_dropout = nn.Dropout(dropout)
-        self.feedforward_norm = nn.LayerNorm(width)
-        self.feedforward = nn.Sequential(
-            nn.Linear(width, feedforward),
-            nn.GELU(),
-            nn.Dropout(dropout),
-            nn.Linear(feedforward, width),
-            nn.Dropout(dropout),
-        )
-
-    def forward(
-        self, options: Tensor, memory: Tensor, slots: Slots, mask: Tensor | None, weights: list[Tensor] | None
-    ) -> Tensor:
-        routed = self.attention.over(self.query_norm(options), self.memory_norm(memory), slots, mask, weights)
-        options = options + self.attention_dropout(routed)
-        return options + self.feedforward(self.feedforward_norm(options))  # type: ignore[no-any-return]
-
-
-class FieldLayer(nn.Module):
-    """Questions of a record look at each other, then at its tokens: a pre-norm decoder layer."""
-
-    def __init__(self, width: int, heads: int, feedforward: int, dropout: float) -> None:
-        super().__init__()
-        self.self_attn = Attention(width, heads, dropout)
-        self.multihead_attn = Attention(width, heads, dropout)
-        self.linear1 = nn.Linear(width, feedforward)
-        self.linear2 = nn.Linear(feedforward, width)
-        self.norm1 = nn.LayerNorm(width)
-        self.norm2 = nn.LayerNorm(width)
-        self.norm3 = nn.LayerNorm(width)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(
-        self, fields: Tensor, memory: Tensor, slots: Slots, field_mask: Tensor | None, token_mask: Tensor | None
-    ) -> Tensor:
-        fields = fields + self.dropout(self.self_attn.among(self.norm1(fields), slots, field_mask))
-        fields = fields + self.dropout(self.multihead_attn.over(self.norm2(fields), memory, slots, token_mask))
-        inner = self.dropout(functional.gelu(self.linear1(self.norm3(fields))))
-        return fields + self.dropout(self.linear2(inner))  # type: ignore[no-any-return]
-
-
 class JointSchemaHead(nn.Module):
     """Reads hidden states and answers every question of every record of a batch together.
 
@@ -168,12 +76,12 @@ class JointSchemaHead(nn.Module):
     ) -> None:
         super().__init__()
         self.hidden_norm = nn.LayerNorm(hidden_size)
-        self.memory_projection = nn.Linear(hidden_size, width, bias=False)
-        self.question_projection = nn.Linear(hidden_size, width, bias=False)
-        self.option_question_projection = nn.Linear(hidden_size, width, bias=False)
-        self.global_projection = nn.Linear(hidden_size, width, bias=False)
-        self.option_context_projection = nn.Linear(hidden_size, width, bias=False)
-        self.option_lexical_projection = nn.Linear(hidden_size, width, bias=False)
+        self.memory_projection = Dense(hidden_size, width, bias=False)
+        self.question_projection = Dense(hidden_size, width, bias=False)
+        self.option_question_projection = Dense(hidden_size, width, bias=False)
+        self.global_projection = Dense(hidden_size, width, bias=False)
+        self.option_context_projection = Dense(hidden_size, width, bias=False)
+        self.option_lexical_projection = Dense(hidden_size, width, bias=False)
         self.type_embedding = nn.Embedding(NUM_TYPES, width)
         self.evidence_layers = nn.ModuleList(
             EvidenceLayer(width, heads, feedforward, dropout) for _ in range(routing_layers)
@@ -183,7 +91,7 @@ class JointSchemaHead(nn.Module):
         self.field_norm = nn.LayerNorm(width)
         self.option_norm = nn.LayerNorm(width)
         self.residual_scorer = nn.Sequential(
-            nn.Linear(4 * width, width), nn.GELU(), nn.Dropout(dropout), nn.Linear(width, 1)
+            Dense(4 * width, width, gelu=True), nn.Identity(), nn.Dropout(dropout), Dense(width, 1)
         )
         self.prior_logit_scale = nn.Parameter(torch.zeros(()))
         self.joint_logit_scale = nn.Parameter(torch.zeros(()))
@@ -308,9 +216,11 @@ class JointSchemaHead(nn.Module):
     def _score_prior(self, inputs: HeadInputs, layout: Layout) -> Tensor:
         """How near each option's own words are to its question and the record's end, [O]."""
         anchors = inputs.question_means + inputs.last.index_select(0, layout.record_of_question)
-        anchors = functional.normalize(anchors, dim=-1).index_select(0, layout.question_of_option)
-        products = functional.normalize(inputs.lexical, dim=-1) * anchors
-        return _scale(self.prior_logit_scale) * products.sum(-1)
+        anchors = layout.questions.pad(functional.normalize(anchors, dim=-1))
+        products = layout.options.unpad(layout.options.pad(inputs.lexical) @ anchors.transpose(1, 2))  # [O, questions]
+        products = products.gather(1, layout.place_in_record[:, None]).squeeze(1)
+        norms = torch.linalg.vector_norm(inputs.lexical, dim=-1).clamp_min(NORMALIZE_EPSILON)
+        return _scale(self.prior_logit_scale) * (products / norms)  # type: ignore[no-any-return]
 
 
 def _question_readouts(
@@ -359,12 +269,3 @@ def _span_means(table: Tensor, rows: Tensor, starts: Tensor, dtype: torch.dtype)
         gathered = table.index_select(0, rows).float()
         rows, table = torch.arange(len(rows), device=rows.device), gathered
     return functional.embedding_bag(rows, table, starts, mode="mean").to(dtype)
-
-
-def _mean_weights(queries: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
-    """Attention weights, mean over heads, [B, N, T]; one head at a time, since all at once can fill a GPU."""
-    total = queries.new_zeros(queries.shape[0], queries.shape[2], keys.shape[2])
-    for head in range(queries.shape[1]):
-        scores = queries[:, head] @ keys[:, head].transpose(1, 2) / math.sqrt(queries.shape[-1])
-        total = total + (scores if mask is None else scores + mask[:, 0]).softmax(-1)
-    return total / queries.shape[1]

@@ -79,6 +79,7 @@ class Layout:
     types: Tensor  # [Q]
     record_of_question: Tensor  # [Q]
     question_of_option: Tensor  # [O]
+    place_in_record: Tensor  # [O], the option's question counted from the first of its record
     question_starts: Tensor  # [Q], the first option of each question
     questions: Slots  # questions by record
     options: Slots  # options by record
@@ -143,11 +144,12 @@ def plan_layout(records: Sequence[SpannedRecord], num_tokens: int, device: torch
         np.array([question.question_type for question in questions]),
         record_of_question,
         question_of_option,
+        question_of_option - np.repeat(np.cumsum(question_counts) - question_counts, options_of_record),
         np.cumsum(option_counts) - option_counts,
         *(place for _, place in places if place is not None),
     ]
     tensors = iter(_to_device(pieces, device))
-    fields = [next(tensors) for _ in range(7)]
+    fields = [next(tensors) for _ in range(8)]
     slots = [Slots(*shape, None if place is None else next(tensors)) for shape, place in places]
     return Layout(
         lengths=tuple(lengths),
@@ -160,7 +162,8 @@ def plan_layout(records: Sequence[SpannedRecord], num_tokens: int, device: torch
         types=fields[3],
         record_of_question=fields[4],
         question_of_option=fields[5],
-        question_starts=fields[6],
+        place_in_record=fields[6],
+        question_starts=fields[7],
         questions=slots[0],
         options=slots[1],
         choices=slots[2],
