@@ -73,6 +73,28 @@ def num_frames(kind: ImageKind, data: bytes) -> int:
         return 1
 
 
+def exif_orientation(block: bytes) -> int | None:
+    """The orientation (1 to 8) in an EXIF block, None when it names none.
+
+    Raises: ValueError: the block is damaged before its orientation is found.
+    Source: TIFF 6.0, which EXIF blocks are: byte order, place of the directory, entries of twelve bytes.
+    """
+    tiff = block.removeprefix(b"Exif\x00\x00")
+    order = {b"II*\x00": "<", b"MM\x00*": ">"}.get(tiff[:4])
+    if order is None:
+        raise ValueError("the EXIF block does not start as one")
+    try:
+        (place,) = struct.unpack_from(f"{order}I", tiff, 4)
+        (entries,) = struct.unpack_from(f"{order}H", tiff, place)
+        for entry in range(entries):
+            tag, kind, _, value = struct.unpack_from(f"{order}HHIH", tiff, place + 2 + 12 * entry)
+            if tag == 0x0112 and kind == 3:
+                return int(value)
+    except struct.error as error:
+        raise ValueError("the EXIF block ends too early") from error
+    return None
+
+
 def _pair(layout: str, data: bytes, place: int) -> Size:
     first, second = struct.unpack_from(layout, data, place)
     return first, second

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from PIL import GifImagePlugin, Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 
 from clef_model.errors import InvalidRecord, Notice, Problem
-from clef_model.image_headers import ImageKind, foreign_kind, image_kind, num_frames, stored_size
+from clef_model.image_headers import ImageKind, exif_orientation, foreign_kind, image_kind, num_frames, stored_size
 from clef_model.media_config import MAX_ASPECT_RATIO, Size
 
 Picture = NDArray[np.uint8]  # [height, width, 3], RGB
@@ -26,7 +26,7 @@ _DECODERS: dict[ImageKind, type[ImageFile.ImageFile]] = {
 }
 _ALLOWED = "PNG, JPEG, WebP and GIF can be read"
 
-_ORIENTATION = 0x0112  # the EXIF tag
+# By EXIF orientation.
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -115,13 +115,20 @@ def upright_rgb(image: Image.Image, where: str) -> DecodedImage:
         )
     notices: tuple[Notice, ...] = ()
     try:
-        transpose = _UPRIGHT.get(image.getexif().get(_ORIENTATION, 1))
+        transpose = _UPRIGHT.get(_orientation(image))
     except Exception:  # damaged EXIF says nothing about the pixels; Pillow raises several kinds
         transpose = None
         message = "the EXIF data could not be read, so the picture is taken as it is stored."
         notices = (Notice("image.orientation_unreadable", where, message),)
     picture = _on_white(_eight_bit(image))
     return DecodedImage(np.array(picture if transpose is None else picture.transpose(transpose)), notices)
+
+
+def _orientation(image: Image.Image) -> int:
+    block = image.info.get("exif")
+    # Pillow forgets that a block was damaged once it has met it, so the block is read here.
+    found = exif_orientation(block) if isinstance(block, bytes) else None
+    return int(image.getexif().get(0x0112, 1)) if found is None else found  # which also looks into XMP
 
 
 def _on_white(image: Image.Image) -> Image.Image:
