@@ -174,12 +174,13 @@ class _Attachments:
             self.report(path, f"the files of a request may hold {MAX_MEDIA_BYTES // 2**20} MiB together. Send less.")
             return None
         try:
-            data = base64.b64decode(text.encode("ascii").translate(None, b" \t\r\n"), validate=True)
+            packed = text.encode("ascii").translate(None, b" \t\r\n")
+            data = base64.b64decode(packed, validate=True)
         except UnicodeEncodeError:
             self.report(path, f"the base64 of the {noun} holds characters that are not ASCII. Encode the file again.")
             return None
-        except binascii.Error as error:
-            reason = str(error).rstrip(".")
+        except binascii.Error:
+            reason = "its end is missing" if len(packed) % 4 else "it holds characters that are not base64"
             self.report(path, f"the base64 of the {noun} cannot be decoded: {reason}. Encode the whole file again.")
             return None
         if not data:

@@ -74,7 +74,12 @@ def test_a_path_or_address_is_refused_and_never_opened(address: str) -> None:
         ("data:image/png;base64,", "images[0]: found a picture without any bytes. Send the whole file."),
         (
             "data:image/png;base64,iVBORw0KGgo",
-            "images[0]: the base64 of the picture cannot be decoded: Incorrect padding. Encode the whole file again.",
+            "images[0]: the base64 of the picture cannot be decoded: its end is missing. Encode the whole file again.",
+        ),
+        (
+            "data:image/png;base64,iVBO@w0K",
+            "images[0]: the base64 of the picture cannot be decoded: it holds characters that are not base64. "
+            "Encode the whole file again.",
         ),
         (
             "data:image/png;base64,é",
