@@ -100,26 +100,21 @@ def two_questions(asked: LintedQuestion) -> Iterator[Finding]:
 
 def no_question(asked: LintedQuestion) -> Iterator[Finding]:
     question = asked.question
-    if not asked.has_instructions:
-        if _NAMELESS.fullmatch(question.id):
-            yield (
-                None,
-                f"there are no instructions, so the model reads the id {shown(question.id)} as the question. Ask it.",
-            )
+    text = question.instructions
+    if not asked.has_instructions and _NAMELESS.fullmatch(question.id):
+        yield (
+            None,
+            f"there are no instructions, so the model reads the id {shown(question.id)} as the question. Ask it.",
+        )
+    # Other languages write a whole sentence as what looks like one word here.
+    if question.kind != "noul" or not isinstance(text, str) or not text.isascii() or not asked.words:
         return
-    if question.kind != "noul" or not isinstance(question.instructions, str):
-        return
-    opening = _OPEN.match(question.instructions.lower())
+    opening = _OPEN.match(text.lower())
     if opening:
-        yield (
-            None,
-            f"a yes/no question needs something to be true or false, and this asks {shown(opening[1])}. Use a choice.",
-        )
-    elif len(asked.words) <= 3 and "?" not in question.instructions and not _SAYS.search(question.instructions.lower()):
-        yield (
-            None,
-            f"{shown(question.instructions)} states nothing that is true or false. Write a sentence or a question.",
-        )
+        asks = f"this asks {shown(opening[1])}"
+        yield None, f"a yes/no question needs something to be true or false, and {asks}. Use a choice."
+    elif len(asked.words) <= 3 and "?" not in text and not _SAYS.search(text.lower()):
+        yield None, f"{shown(text)} states nothing that is true or false. Write a sentence or a question."
 
 
 def id_is_instruction(asked: LintedQuestion) -> Iterator[Finding]:

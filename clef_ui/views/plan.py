@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from clef_model.decision import Limits
+from clef_model.diagnostics.lint import lint
 from clef_model.encoding import EncodedRecord
 from clef_model.errors import InvalidRecord, Notice, Problem
 from clef_model.json_paths import counted, parse_path
@@ -18,6 +19,7 @@ from clef_ui.views.planned import Asked, Planned, Planner, planned
 SHOWN_CHARACTERS = 20_000  # of the state as the model reads it; the whole is in the Prompt tab
 STAND_IN = noul("q")  # lets a state be counted before there is a question; never shown
 
+_SAME_ADVICE = {"blank_instructions": "empty_span"}  # a notice's code, and that of the advice which says the same
 _AREAS: dict[str, Area] = {
     "state": "state",
     "images": "media",
@@ -151,16 +153,19 @@ def state_note(draft: Draft, reading: Reading) -> str:
 
 
 def _sorted_notices(encoded: EncodedRecord) -> tuple[dict[int, list[Notice]], list[Notice]]:
-    """The notices about each question, by its position, and all others."""
+    """The advice and notices about each question, by its position, and all other notices. Nothing is said twice."""
     advice: dict[int, list[Notice]] = {}
     others: list[Notice] = []
+    for found in lint(encoded.record, encoded):
+        advice.setdefault(found.question, []).append(found.notice(encoded.record))
+    told = {position: {notice.code for notice in found} for position, found in advice.items()}
     ids = {question.id: position for position, question in enumerate(encoded.record.questions)}
     for notice in dict.fromkeys(encoded.notices):
         path = parse_path(notice.where) if notice.where else ()
         position = ids.get(str(path[1])) if len(path) > 1 and path[0] == "questions" else None
         if position is None:
             others.append(notice)
-        else:
+        elif _SAME_ADVICE.get(notice.code, notice.code) not in told.get(position, ()):
             advice.setdefault(position, []).append(notice)
     return advice, others
 

@@ -143,12 +143,18 @@ window.clef.questionCard = (() => {
       count.title = entry ? `${exact ? "" : "about "}${tokens(entry.tokens)} tokens of the prompt` : "";
       options.applyTokens(entry?.options, exact);
       const read = entry && current.kind === "choice" ? "the model reads: " + entry.modelOrder.join(", ") : "";
+      order.title = entry?.advice?.find((each) => each.code === "option_order")?.message || "";
       if (order.dataset.text !== read) replace(order, read ? shown((order.dataset.text = read)) : ((order.dataset.text = ""), ""));
       drawAdvice();
     }
 
+    // The line with the model's order says this one by itself.
+    function tips() {
+      return (entry?.advice || []).filter((advice) => advice.code !== "option_order");
+    }
+
     function drawAdvice() {
-      const all = entry?.advice || [];
+      const all = tips();
       const key = JSON.stringify([all, allAdvice]);
       if (advice.dataset.key === key) return;
       advice.dataset.key = key;
@@ -168,8 +174,8 @@ window.clef.questionCard = (() => {
 
     function drawAlerts() {
       const faults = loose.length + id.visibleProblems + instructions.visibleProblems + options.visibleProblems;
-      const tips = entry?.advice?.length || 0;
-      const words = faults ? `${faults} problem${faults === 1 ? "" : "s"}` : tips && isCollapsed() ? `${tips} tip${tips === 1 ? "" : "s"}` : "";
+      const hints = isCollapsed() ? tips().length : 0;
+      const words = faults ? `${faults} problem${faults === 1 ? "" : "s"}` : hints ? `${hints} tip${hints === 1 ? "" : "s"}` : "";
       setText(alerts, words);
       alerts.classList.toggle("bad", faults > 0);
       element.classList.toggle("has-problems", faults > 0);
