@@ -13,6 +13,7 @@ from clef_model.schema import Record
 
 MOST_RENAMES = 3
 MOST_DROPS = 2
+REACH = 200  # characters within which a cut is moved to where a word begins
 # The first of these that sorts a key before all others is taken; "0" is for keys that begin with a digit or a capital.
 PREFIXES = ("a_", "A_", "0_", "!")
 
@@ -186,7 +187,7 @@ def _value_actions(state: Json, touched: Sequence[Path]) -> Iterator[Action]:
 
 
 def _text_actions(text: str, kept: int, lost_tokens: int, state_tokens: int) -> Iterator[Action]:
-    start = _word_start(text, kept)
+    start = max(text.rfind(separator, max(0, kept - REACH), kept) for separator in "\n ") + 1 or kept
     if 0 < start < len(text):
         yield MoveText(start)
     parts = [part for part in paragraphs(text) if part[0] > 0 and part[1] <= kept]  # the first goes with the start
@@ -204,7 +205,7 @@ def _text_actions(text: str, kept: int, lost_tokens: int, state_tokens: int) -> 
 def _word_start(text: str, place: int) -> int:
     """The first place from `place` on where a line or a word begins, within a short reach."""
     for separator in ("\n", " "):
-        found = text.find(separator, max(0, place - 1), place + 200)
+        found = text.find(separator, max(0, place - 1), place + REACH)
         if found >= 0:
             return found + 1
     return place

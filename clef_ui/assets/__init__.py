@@ -26,6 +26,8 @@ SCRIPTS = (
     "prompt_search.js",
     "prompt_ids.js",
     "prompt.js",
+    "budget_parts.js",
+    "budget_lengths.js",
     "budget.js",
     "export.js",
 )

@@ -10,8 +10,9 @@ from clef_model.media import MediaItem
 from clef_model.media_config import size_shown
 from clef_model.rendering import render
 from clef_model.tokenizer import Tokenizer
+from clef_ui.views.paths import path_ranges
 from clef_ui.views.planned import Planned
-from clef_ui.views.prompt import over_view
+from clef_ui.views.prompt import SHOWN_PATHS, over_view
 from clef_ui.views.state_costs import json_costs, text_costs
 
 SHOWN_CHARACTERS = 100  # of a segment in the table; the whole is in the prompt
@@ -188,8 +189,7 @@ def _cut(encoded: EncodedRecord) -> dict[str, Any] | None:
         "splitsCharacter": truncation.splits_character,
         "lostText": lost[:LOST_SHOWN],
         "lostCharacters": len(lost),
-        "lostPaths": list(truncation.lost_paths[:200]),
-        "numLostPaths": len(truncation.lost_paths),
+        "lostPaths": path_ranges(truncation.lost_paths, SHOWN_PATHS),
         "cutPath": truncation.cut_path,
         "isText": isinstance(encoded.record.state, str),
     }

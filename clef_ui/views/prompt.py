@@ -9,8 +9,10 @@ from clef_model.errors import BudgetExceeded, Unsupported
 from clef_model.ledger import Segment
 from clef_model.prompt_notices import MEANINGS
 from clef_model.tokenizer import Offsets, Tokenizer
+from clef_ui.views.paths import path_ranges
 from clef_ui.views.planned import Planned
 
+SHOWN_PATHS = 12  # of the values that a cut loses
 LOST_SHOWN = 20_000  # characters of the lost text that travel at once; the rest comes on demand
 USER_KINDS = frozenset({"state", "question_header", "instruction", "option"})
 _MEDIA_KINDS = frozenset({"media", "media_end"})  # their tokens are the processor's, not those of the text shown
@@ -187,7 +189,6 @@ def _cut(encoded: EncodedRecord) -> dict[str, Any] | None:
         "kept": truncation.kept_tokens,
         "cause": truncation.cause,
         "splitsCharacter": truncation.splits_character,
-        "paths": list(truncation.lost_paths[:20]),
-        "numPaths": len(truncation.lost_paths),
+        "paths": path_ranges(truncation.lost_paths, SHOWN_PATHS),
         "cutPath": truncation.cut_path,
     }

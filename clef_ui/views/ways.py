@@ -18,6 +18,7 @@ from clef_model.diagnostics.remedies import (
 from clef_model.encoding import MAX_LENGTH, EncodedRecord
 from clef_model.errors import ClefError
 from clef_model.json_paths import counted, path_text
+from clef_ui.views.paths import path_ranges
 
 SHOWN_PATHS = 4
 SHOWN_CHARACTERS = 60
@@ -28,9 +29,11 @@ _ACTIONS = {
 
 
 def ways_view(remedies: list[Remedy], encoded: EncodedRecord) -> list[dict[str, Any]]:
-    """One entry a way out; those that keep everything come first, else in the order they were found."""
-    entries = [_entry(remedy, encoded) for remedy in remedies]
-    return sorted(entries, key=lambda entry: entry["lost"] > 0)
+    """One entry a way out: those that keep everything first, and those that drop something last."""
+    ordered = sorted(
+        remedies, key=lambda remedy: (remedy.lost_tokens > 0, isinstance(remedy.action, DropKey | DropText))
+    )
+    return [_entry(remedy, encoded) for remedy in ordered]
 
 
 def read_action(view: Mapping[str, Any]) -> Action:
@@ -109,9 +112,7 @@ def _effect(remedy: Remedy, before: int) -> str:
         more = f"keeps {counted(kept, 'more token')}, {lost} still lost"
     if not remedy.lost_paths:
         return more
-    named = ", ".join(path.removeprefix("state.") for path in remedy.lost_paths[:SHOWN_PATHS])
-    others = len(remedy.lost_paths) - SHOWN_PATHS
-    return f"{more}: {named}{f' and {others} more' if others > 0 else ''}"
+    return f"{more}: {', '.join(path_ranges(remedy.lost_paths, SHOWN_PATHS))}"
 
 
 def _kept_part(remedy: Remedy, action: RenameKey) -> str:

@@ -29,6 +29,7 @@ from clef_model.rendering import render
 from clef_ui.draft_edits import edited, edited_json
 from clef_ui.draft_types import Draft
 from clef_ui.views.budget import budget_view
+from clef_ui.views.paths import path_ranges
 from clef_ui.views.planned import Asked, Planned, planned
 from clef_ui.views.ways import read_action, ways_view
 
@@ -132,7 +133,13 @@ def test_a_cut_names_what_was_kept_and_what_was_lost() -> None:
     assert (cut["kept"], cut["lost"], cut["state"]) == (24, 35, 59)
     assert cut["lastKept"] == '{"plan":"business","seat'
     assert cut["lostText"] == 's":60,"subject":"Checkout is down"}'
-    assert cut["lostPaths"] == ["state.seats", "state.subject"]
+    assert cut["lostPaths"] == ["seats", "subject"]
+
+
+def test_lost_neighbours_of_a_list_are_named_as_a_range() -> None:
+    paths = ["state.a[3].b", "state.a[4]", "state.a[5]", "state.a[6]", "state.z"]
+    assert path_ranges(paths, 3) == ["a[3].b", "a[4] to [6]", "z"]
+    assert path_ranges(paths, 2) == ["a[3].b", "a[4] to [6]", "1 more"]
 
 
 def test_a_schema_that_alone_is_too_long_names_its_dearest_questions_and_how_much_must_go() -> None:
@@ -176,10 +183,10 @@ def test_the_ways_out_of_a_cut_text_are_named_with_their_effects() -> None:
     shown = ways("First one.\n\nSecond one, longer than the first.\n\nThird.", Limits(max_state_tokens=50))
     sentences = ["".join(text for _, text in way["label"]) + ": " + way["effect"] for way in shown]
     assert sentences == [
+        "Raise max_state_tokens to 54: nothing is cut, 533 tokens in all",
         "Drop the paragraph Second one, longer than the first.: nothing is cut, 497 tokens in all",
         "Keep the end instead: drop everything before Second one, longer than the first.  Third.: "
         "nothing is cut, 522 tokens in all",
-        "Raise max_state_tokens to 54: nothing is cut, 533 tokens in all",
         "Move the lost end to the front, from Third.: keeps what is lost now, 4 tokens lost instead",
     ]
 

@@ -55,12 +55,12 @@ window.clef.answerCards = (() => {
   // One bar for a yes/no question: filled from the left by P(true); the middle says nothing either way.
   function balance(answer) {
     const [yes, no] = answer.options;
-    const side = (option, className) => h("span." + className, { class: option.top ? className + " top" : className, "data-option": String(option.index) },
+    const side = (option, place) => h("span", { class: option.top ? place + " top" : place, "data-option": String(option.index) },
       h("button.lab", { type: "button", tabIndex: -1, title: "show in the prompt", onclick: () => select(answer, option) }, option.id),
-      " ", h("span.val", {}, option.label), exact(option.p));
+      " ", h("span.val", {}, option.label));
     return h("div.balance", { tabIndex: 0, role: "group", "aria-label": answer.id + ", from true to false; exact values are shown while this has the focus" },
       h("div.sides", {}, side(yes, "yes"), side(no, "no")),
-      h("div.track", { "aria-hidden": "true" }, h("i", { style: { width: 100 * yes.p + "%" } }), h("b")),
+      h("div.track", {}, h("i", { style: { width: 100 * yes.p + "%" } }), h("b"), h("span.left", {}, exact(yes.p)), h("span.right", {}, exact(no.p))),
       h("div.middle", { "aria-hidden": "true" }, "0.5 cannot tell"));
   }
 

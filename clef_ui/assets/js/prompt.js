@@ -51,6 +51,7 @@ window.clef.panels.prompt = (root, panel) => {
     if (!unit) return replace(tip, h("span.muted", {}, "Point at a span or a token, or move through the text with the arrow keys."));
     const { model } = state;
     const { segment } = unit;
+    const visible = (text) => shown(text.replaceAll("\n", "⏎").replaceAll("\t", "→"));
     const excerpt = model.text.slice(segment.start, segment.start + 60) + (segment.end - segment.start > 60 ? "…" : "");
     const ids = model.ids(unit);
     const piece = model.text.slice(unit.start, unit.end);
@@ -59,11 +60,11 @@ window.clef.panels.prompt = (root, panel) => {
     const byToken = settings.granularity === "tokens" || special;
     replace(tip,
       h("span.owner", {}, h("b", {}, shown(model.owner(segment))), " ", h("code", {}, `[${segment.token}:${segment.token + segment.tokens})`), " ",
-        h("code.excerpt", {}, shown(JSON.stringify(excerpt).slice(1, -1))), " ", h("span.num.muted", {}, `${tokens(segment.tokens)} ${segment.tokens === 1 ? "token" : "tokens"}`),
+        h("code.excerpt", {}, visible(excerpt)), " ", h("span.num.muted", {}, `${tokens(segment.tokens)} ${segment.tokens === 1 ? "token" : "tokens"}`),
         ["instruction", "option"].includes(segment.kind) && h("span.muted", {}, " · the span the head pools")),
       ids.length > 0 && byToken && h("span.token", {},
         ids.length > 1 ? `tokens ${index} to ${index + ids.length - 1}` : `token ${index}`, " · id ", h("code", {}, ids.join(" + ")), " ",
-        piece ? h("code.excerpt", {}, shown(JSON.stringify(piece))) : null,
+        piece ? h("code.excerpt", {}, visible(piece.replaceAll(" ", "·"))) : null,
         ids.length > 1 && piece && h("span.muted", {}, " · together one character"),
         !piece && h("span.bad", {}, " · a part of the character that was cut"),
         special && !typed && h("span.muted", {}, " · control token of the prompt"),
@@ -93,20 +94,20 @@ window.clef.panels.prompt = (root, panel) => {
 
   function cutPart(model) {
     const { cut } = model.view;
-    const paths = cut.paths.length ? `, lost: ${cut.paths.join(", ")}${cut.numPaths > cut.paths.length ? ` and ${tokens(cut.numPaths - cut.paths.length)} more` : ""}` : "";
+    const paths = cut.paths.length ? `, lost: ${cut.paths.join(", ")}` : "";
     const lost = h("del.cut-text");
     window.clef.promptText.put(lost, cut.text, settings.whitespace);
     const part = h("div.cut-part", { class: state.showsAll ? "cut-part open" : "cut-part" },
       h("div.cutline", {}, `cut here by ${cut.cause}: ${tokens(cut.tokens)} tokens, ${tokens(cut.characters)} characters are not in the prompt`, shown(paths),
-        cut.cutPath && [`; ${cut.cutPath} is cut in two`], cut.splitsCharacter && "; the last character is cut in two"),
+        cut.cutPath && ["; ", shown(cut.cutPath.replace(/^state\.?/, "") || "the whole"), " is cut in two"], cut.splitsCharacter && "; the last character is cut in two"),
       lost);
-    const rest = cut.characters - [...cut.text].length;
-    part.append(h("button.btn.small", { type: "button", "aria-expanded": String(state.showsAll), onclick: (event) => {
+    const drawn = [...cut.text].length;
+    const more = h("button.btn.small", { type: "button", "aria-expanded": String(state.showsAll), hidden: drawn < 200, onclick: () => {
       state.showsAll = part.classList.toggle("open");
-      event.target.setAttribute("aria-expanded", String(state.showsAll));
-      setText(event.target, state.showsAll ? "Show less" : "Show the lost text");
-    } }, state.showsAll ? "Show less" : "Show the lost text"),
-    rest > 0 && h("span.muted", {}, ` first ${tokens([...cut.text].length)} of ${tokens(cut.characters)} characters; the whole is in Budget`));
+      more.setAttribute("aria-expanded", String(state.showsAll));
+      setText(more, state.showsAll ? "Show less" : "Show the lost text");
+    } }, state.showsAll ? "Show less" : "Show the lost text");
+    window.clef.append(part, [more, cut.characters > drawn && h("span.muted", {}, ` first ${tokens(drawn)} of ${tokens(cut.characters)} characters; the whole is in Budget`)]);
     return part;
   }
 

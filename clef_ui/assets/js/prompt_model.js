@@ -1,8 +1,8 @@
 // The prompt of a view as segments, units (what is shown as one token) and rows; offsets are UTF-16 units of the text.
 window.clef.promptModel = (() => {
   "use strict";
-  const ROW_CHARACTERS = 900; // a row is broken here at the latest, so that one long line can be drawn in parts
-  const BLOCK_CHARACTERS = 2600;
+  const ROW_CHARACTERS = 700; // a row is broken here at the latest, so that one long line can be drawn in parts
+  const BLOCK_CHARACTERS = 1500;
   const BLOCK_ROWS = 30;
   const PIECE = 120; // characters of a stand-in unit when the tokenizer cannot tell where its tokens stand
 

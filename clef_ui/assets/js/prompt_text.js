@@ -57,7 +57,7 @@ window.clef.promptText = (() => {
 
     const watcher = new IntersectionObserver((entries) => {
       for (const entry of entries) if (entry.isIntersecting) draw(model.blocks[Number(entry.target.dataset.block)]);
-    }, { root: box, rootMargin: "900px 0px" });
+    }, { root: box, rootMargin: "600px 0px" });
     for (const element of box.querySelectorAll(".block")) watcher.observe(element);
 
     function draw(block) {

@@ -1,0 +1,1 @@
+window.clef.budgetLengths = () => null;
