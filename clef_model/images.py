@@ -162,4 +162,4 @@ def _reason(error: BaseException) -> str:
 
 
 def _refusal(where: str, name: str, message: str) -> InvalidRecord:
-    return InvalidRecord([Problem(where, f"{repr(name) if name else 'the picture'} {message}")])
+    return InvalidRecord([Problem(where, f"{repr(name) if name not in ('', where) else 'the picture'} {message}")])

@@ -20,7 +20,9 @@ class Container:
 _MOV = Container("MP4 or QuickTime", "mov")
 _MATROSKA = Container("WebM or Matroska", "matroska")
 _AVI = Container("AVI", "avi")
-CONTAINERS = "MP4, QuickTime, WebM, Matroska and AVI"
+_MPEG = Container("MPEG", "mpeg")
+_MPEG_TS = Container("MPEG transport stream", "mpegts")
+CONTAINERS = "MP4, QuickTime, WebM, Matroska, AVI and MPEG"
 
 
 def container_kind(data: bytes) -> Container | None:
@@ -31,6 +33,10 @@ def container_kind(data: bytes) -> Container | None:
         return _MATROSKA
     if data.startswith(b"RIFF") and data[8:12] == b"AVI ":
         return _AVI
+    if data.startswith(b"\x00\x00\x01\xba"):
+        return _MPEG
+    if data[:1] == data[188:189] == data[376:377] == b"G":  # packets of 188 bytes, each with this first byte
+        return _MPEG_TS
     return None
 
 
@@ -39,7 +45,9 @@ def missing_bytes(container: Container, data: bytes) -> int:
     try:
         if container is _AVI:
             return max(0, 8 + int(struct.unpack_from("<I", data, 4)[0]) - len(data))
-        return _missing_in_boxes(data) if container is _MOV else _missing_in_segment(data)
+        if container is _MATROSKA:
+            return _missing_in_segment(data)
+        return _missing_in_boxes(data) if container is _MOV else 0
     except (struct.error, IndexError):
         return 0
 

@@ -17,13 +17,15 @@ from clef_model.video_headers import CONTAINERS, Container, container_kind, miss
 Picture = NDArray[np.uint8]  # [height, width, 3], RGB
 
 MAX_VIDEO_BYTES = 256 * 2**20  # ten minutes at 3.5 Mbit/s
-MAX_VIDEO_SECONDS = 600  # at most 768 frames are shown: beyond, one every second or less is seen
+# The 768 frames shown at most cover 384 seconds at 2 a second; longer clips are seen ever more sparsely.
+MAX_VIDEO_SECONDS = 600
 MAX_VIDEO_FRAMES = 36_000  # ten minutes at 60 frames a second; every frame must be decoded to reach the last
 MAX_FRAME_PIXELS = 4096 * 2304  # 4K; the release shows 25,165,824 for all frames together
+TIME_TOLERANCE = 0.05  # seconds; the model is told tenths. Containers round times, and some write them loosely
 MIN_FRAME_SIDE = 32  # the release's video processor refuses smaller frames
 
 # Decoders that run at all; FFmpeg has hundreds, most of them old and rarely tested on hostile files.
-CODECS = frozenset({"h264", "hevc", "vp8", "vp9", "av1", "mpeg4", "mpeg2video", "mjpeg", "prores"})
+CODECS = frozenset({"h264", "hevc", "vp8", "vp9", "av1", "mpeg4", "mpeg1video", "mpeg2video", "mjpeg", "prores"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,8 +229,7 @@ def _timeline(stamps: Sequence[float], average_rate: float) -> _Timeline:
     times = tuple(stamp - stamps[0] for stamp in stamps)
     measured = (len(times) - 1) / times[-1] if times[-1] > 0 else 0.0
     for fps in (average_rate, measured):
-        # Half a frame: containers round times, WebM to the millisecond.
-        if fps > 0 and all(abs(time - index / fps) <= 0.5 / fps for index, time in enumerate(times)):
+        if fps > 0 and all(abs(time - index / fps) <= TIME_TOLERANCE for index, time in enumerate(times)):
             return _Timeline(times, fps, is_constant=True)
     if measured <= 0:
         raise ValueError("its frames have no times")
@@ -311,4 +312,4 @@ def _reason(error: BaseException) -> str:
 
 
 def _refusal(where: str, name: str, message: str) -> InvalidRecord:
-    return InvalidRecord([Problem(where, f"{repr(name) if name else 'the clip'} {message}")])
+    return InvalidRecord([Problem(where, f"{repr(name) if name not in ('', where) else 'the clip'} {message}")])

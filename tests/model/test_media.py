@@ -201,7 +201,7 @@ def test_all_problems_are_told_at_once_with_their_places() -> None:
         "images[2]: 'x.png' is a file that starts with the bytes 68 65 6c 6c 6f, which is not read as a picture. "
         "PNG, JPEG, WebP and GIF can be read.",
         "videos[0]: 'v.mp4' could not be read: it is a file that starts with the bytes 74 65 78 74. "
-        "MP4, QuickTime, WebM, Matroska and AVI can be read.",
+        "MP4, QuickTime, WebM, Matroska, AVI and MPEG can be read.",
         "videos[1]: the clip has one frame, a video needs at least 2. Attach a single frame as an image.",
     ]
 

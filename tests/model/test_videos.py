@@ -31,7 +31,15 @@ def reds(pictures: object) -> list[int]:
     return [int(picture[5:-5, picture.shape[1] // 2 + 5 : -5, 0].mean().round()) for picture in pictures]  # type: ignore[attr-defined]
 
 
-CONTAINERS = {"mp4": "libx264", "mov": "libx264", "webm": "libvpx-vp9", "matroska": "libx264", "avi": "mpeg4"}
+CONTAINERS = {
+    "mp4": "libx264",
+    "mov": "libx264",
+    "webm": "libvpx-vp9",
+    "matroska": "libx264",
+    "avi": "mpeg4",
+    "mpeg": "mpeg2video",
+    "mpegts": "libx264",
+}
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -182,7 +190,7 @@ def test_damage_in_the_middle_of_a_clip_is_refused() -> None:
 
 
 REFUSALS = {
-    "nothing": (b"", "the clip is empty (0 bytes). MP4, QuickTime, WebM, Matroska and AVI can be read."),
+    "nothing": (b"", "the clip is empty (0 bytes). MP4, QuickTime, WebM, Matroska, AVI and MPEG can be read."),
     "fake": (
         b"\x00\x00\x00\x18ftypmp42" + bytes(100),
         "the clip could not be read (Invalid data found when processing input). Export it again.",
@@ -190,12 +198,12 @@ REFUSALS = {
     "text": (
         b"hello, I am a text file",
         "the clip could not be read: it is a file that starts with the bytes 68 65 6c 6c 6f 2c 20 49. "
-        "MP4, QuickTime, WebM, Matroska and AVI can be read.",
+        "MP4, QuickTime, WebM, Matroska, AVI and MPEG can be read.",
     ),
     "playlist": (
         b"#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/x.ts\n",
         "the clip could not be read: it is a file that starts with the bytes 23 45 58 54 4d 33 55 0a. "
-        "MP4, QuickTime, WebM, Matroska and AVI can be read.",
+        "MP4, QuickTime, WebM, Matroska, AVI and MPEG can be read.",
     ),
     "picture": (
         flat((64, 64)),
