@@ -18,6 +18,7 @@ from clef_ui.views.media import lost_view, media_item_view
 from clef_ui.views.plan import plan_view
 from clef_ui.views.planned import Planner
 
+PICTURES_PER_SECOND = 2.0  # of a clip made from pictures: the rate the release samples at, so that each is shown
 INTERNAL_ERROR = "Internal error, see the log."
 
 Call = Callable[[str], str]  # what a panel's script can call
@@ -81,7 +82,7 @@ def editor_calls(planner: Planner, store: MediaStore, presets: Sequence[Preset],
     def add_frames(text: str) -> Any:
         asked = json.loads(text)
         upload = store.add_frames(asked["name"], asked["ids"])
-        return _added(MediaDraft(upload.id, upload.kind, upload.name, fps=asked.get("fps")))
+        return _added(MediaDraft(upload.id, upload.kind, upload.name, fps=PICTURES_PER_SECOND))
 
     def media_views(text: str) -> Any:
         return {"items": [_view(MediaDraft(**item)) for item in json.loads(text)]}
@@ -121,7 +122,8 @@ def preset_draft(preset: Preset, store: MediaStore) -> Draft:
     found = from_request_text(preset.request, Draft())
     assert found is not None, "a preset was parsed as a request when it was read"
     record = preset.record
-    return stored_draft(replace(found, images=record.images, videos=record.videos), store)
+    draft = stored_draft(replace(found, images=record.images, videos=record.videos), store)
+    return replace(draft, view={"preset": preset.slug})
 
 
 def stored_draft(filled: Filled, store: MediaStore) -> Draft:

@@ -3,7 +3,7 @@
 import json
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from clef_model.decision import Decider, Decision, Limits
 from clef_model.errors import ClefError, InvalidRecord, Problem
@@ -12,12 +12,17 @@ from clef_ui.calls import INTERNAL_ERROR, media_of
 from clef_ui.draft_types import draft_view, read_draft
 from clef_ui.drafts import read_parts
 from clef_ui.gpu import gpu_seconds, on_gpu
+from clef_ui.question_checks import problem_view
 from clef_ui.runs import Runs, Stopped
 from clef_ui.uploads import MediaStore
-from clef_ui.question_checks import problem_view
 from clef_ui.views.answers import answers_view
+from clef_ui.views.planned import Planner
 
 log = logging.getLogger(__name__)
+
+
+class PageDecider(Planner, Decider, Protocol):
+    """A Decider whose tokenizer is at hand, since the page shows tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class _Failed:
 class Desk:
     """Decides drafts, one at a time; on a ZeroGPU Space each in the process that has the GPU."""
 
-    def __init__(self, decider: Decider, store: MediaStore, runs: Runs) -> None:
+    def __init__(self, decider: PageDecider, store: MediaStore, runs: Runs) -> None:
         self._decider = decider
         self._store = store
         self._runs = runs

@@ -1,18 +1,18 @@
 """The page's two named endpoints for programs: decide and plan, over the same Decider as the page."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import gradio as gr
+from gradio.events import api
 
-from clef_model.decision import Decider, parse_limits, predictions, to_response
+from clef_model.decision import Decider, Limits, parse_limits, predictions, to_response
 from clef_model.encoding import EncodedRecord
 from clef_model.errors import ClefError
 from clef_model.parsing import parse_record
 from clef_model.schema import Record
 
-# One typed function each: Gradio derives the endpoint's description from the hints.
-DecideRequest = Callable[[dict[str, Any] | str, int, int | None, bool], dict[str, Any]]
+Result = TypeVar("Result")
 
 
 def add_endpoints(decider: Decider) -> None:
@@ -31,7 +31,8 @@ def add_endpoints(decider: Decider) -> None:
         record, limits = _asked(request, max_length, max_state_tokens, truncate)
         (decision,) = _answered(lambda: decider.decide([record], limits))
         more = {"predictions": predictions(decision), "budget": budget_object(decision.encoded)}
-        return text_safe({**to_response(decision), **more})
+        answer: dict[str, Any] = text_safe({**to_response(decision), **more})
+        return answer
 
     def plan_request(
         request: dict[str, Any] | str,
@@ -44,18 +45,19 @@ def add_endpoints(decider: Decider) -> None:
         Send the request as JSON text to keep every digit of large integers. Integers beyond 64 bits come back as text.
         """
         record, limits = _asked(request, max_length, max_state_tokens, truncate)
-        return text_safe(plan_object(_answered(lambda: decider.plan(record, limits))))
+        plan: dict[str, Any] = text_safe(plan_object(_answered(lambda: decider.plan(record, limits))))
+        return plan
 
-    gr.api(decide_request, api_name="decide", concurrency_id="model", concurrency_limit=1)
-    gr.api(plan_request, api_name="plan")
+    api(decide_request, api_name="decide", concurrency_id="model", concurrency_limit=1)
+    api(plan_request, api_name="plan")
 
 
-def _asked(request: Any, max_length: int, max_state_tokens: int | None, truncate: bool) -> tuple[Record, Any]:
+def _asked(request: Any, max_length: int, max_state_tokens: int | None, truncate: bool) -> tuple[Record, Limits]:
     settings = {"max_length": max_length, "max_state_tokens": max_state_tokens, "truncate": truncate}
     return _answered(lambda: (parse_record(request), parse_limits(settings)))
 
 
-def _answered(call: Callable[[], Any]) -> Any:
+def _answered(call: Callable[[], Result]) -> Result:
     """The result; a ClefError becomes the error that Gradio passes on to the caller as it is."""
     try:
         return call()

@@ -91,7 +91,9 @@ def read_preset(path: Path) -> Preset:
 def _content_faults(content: Any) -> list[str]:
     if not isinstance(content, Mapping):
         return [": an object with title, note and record is expected. Write one."]
-    faults = [f": unknown key {key!r}; title, note and record are allowed. Remove it." for key in content.keys() - KEYS]
+    faults = [
+        f": unknown key {key!r}; title, note and record are allowed. Remove it." for key in content if key not in KEYS
+    ]
     for key in ("title", "note"):
         if not isinstance(content.get(key), str) or not content[key].strip():
             faults.append(f", {key}: a text is expected. Write one.")
@@ -102,7 +104,7 @@ def _content_faults(content: Any) -> list[str]:
         files = record.get(key, [])
         if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
             faults.append(f", record.{key}: a list of file names in the same folder is expected.")
-    return sorted(faults)
+    return faults
 
 
 def _media(folder: Path, file: str, preset: str) -> ImageInput | VideoInput:

@@ -5,17 +5,20 @@ from typing import Any
 
 import gradio as gr
 
-from clef_model.decision import Decider, Limits
+from clef_model.decision import Limits
 from clef_ui.assets import page_css, page_head
 from clef_ui.calls import answering
 from clef_ui.components.panel import panel
+from clef_ui.deciding import PageDecider
 from clef_ui.endpoints import add_endpoints
 from clef_ui.pages.decide import decide_page
 from clef_ui.presets import Preset
 from clef_ui.views.status import status_view
 
+MAX_WAITING = 32  # runs in the queue, of all visitors; more are refused with a sentence
 
-def build_workbench(decider: Decider, presets: Sequence[Preset], limits: Limits = Limits()) -> gr.Blocks:  # noqa: B008
+
+def build_workbench(decider: PageDecider, presets: Sequence[Preset], limits: Limits = Limits()) -> gr.Blocks:  # noqa: B008
     """`limits` are those a new draft starts with."""
 
     def status(_: str) -> Any:
@@ -29,11 +32,14 @@ def build_workbench(decider: Decider, presets: Sequence[Preset], limits: Limits 
     return page
 
 
-def serve(page: gr.Blocks, *, host: str, port: int | None) -> None:
-    """Serves the page until it is stopped. ssr_mode stays off: the Node front answers 405 for routes of our own."""
-    page.queue(max_size=32).launch(
+def serve(page: gr.Blocks, *, host: str, port: int | None, block: bool = True) -> None:
+    """Serves the page until it is stopped, or in the background. ssr_mode stays off: the Node front answers 405 for
+    routes of our own."""
+    page.queue(max_size=MAX_WAITING).launch(
         server_name=host,
         server_port=port,
+        prevent_thread_lock=not block,
+        quiet=not block,
         head=page_head(),
         css=page_css(),
         theme=gr.themes.Base(),

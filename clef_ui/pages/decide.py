@@ -6,21 +6,21 @@ from collections.abc import Sequence
 import gradio as gr
 
 from clef_model.attachments import MAX_IMAGES, MAX_VIDEOS
-from clef_model.decision import Decider, Limits
+from clef_model.decision import Limits
 from clef_ui.calls import editor_calls, preset_draft
 from clef_ui.components.panel import panel
-from clef_ui.deciding import Desk
+from clef_ui.deciding import Desk, PageDecider
 from clef_ui.draft_types import Draft, LimitsDraft, draft_view
 from clef_ui.events import on_model_call
 from clef_ui.presets import Preset
-from clef_ui.result_calls import prompt_calls
+from clef_ui.result_calls import budget_calls, prompt_calls
 from clef_ui.runs import Runs
 from clef_ui.uploads import MAX_ITEM_BYTES, MediaStore
 
 RUN_FAILED = "() => { window.clef.emit('run-failed'); return []; }"
 
 
-def decide_page(decider: Decider, presets: Sequence[Preset], limits: Limits) -> None:
+def decide_page(decider: PageDecider, presets: Sequence[Preset], limits: Limits) -> None:
     store, runs = MediaStore(), Runs()
     desk = Desk(decider, store, runs)
 
@@ -34,7 +34,7 @@ def decide_page(decider: Decider, presets: Sequence[Preset], limits: Limits) -> 
             with gr.Tab("Prompt", id="prompt"):
                 panel("prompt", functions=prompt_calls(decider, store))
             with gr.Tab("Budget", id="budget"):
-                panel("budget")
+                panel("budget", functions=budget_calls(decider, store))
             with gr.Tab("Export", id="export"):
                 panel("export")
 

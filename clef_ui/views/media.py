@@ -56,6 +56,7 @@ def _item_view(draft: MediaDraft, item: MediaItem) -> dict[str, Any]:
         "frames": [{"seconds": round(seconds, 3)} for seconds in islice(item.frame_times, MAX_PREVIEWS)],
         "numFrames": num_frames,
         "totalFrames": item.clip.num_source_frames if item.clip else 1,
+        "fps": draft.fps,  # only of a clip made from pictures
         "maxFrames": MAX_FRAMES,
         "tokensPerFrame": round(item.tokens_per_slot * slots / num_frames) if num_frames else item.tokens_per_slot,
         "previews": list(islice(_previews(item), MAX_PREVIEWS)),

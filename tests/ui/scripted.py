@@ -31,7 +31,7 @@ class ScriptedDecider:
     logits: Mapping[str, Sequence[float]] = field(default_factory=dict)
     status: ModelStatus = STATUS
     tokenizer: Tokenizer = field(default_factory=byte_tokenizer)
-    media_config: MediaConfig = MediaConfig()
+    media_config: MediaConfig = field(default_factory=MediaConfig)
     decided: list[Record] = field(default_factory=list)
 
     def plan(self, record: Record, limits: Limits = Limits()) -> EncodedRecord:  # noqa: B008 (frozen)

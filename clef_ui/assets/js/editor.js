@@ -248,7 +248,7 @@
       if (stored.origin === "preset") pristine = fingerprint(draft);
     } else load(first, { source: "first", preset: true });
     const worked = fingerprint(draft) === fingerprint(first); // an untouched first page shows its answer at once
-    if (worked && !location.hash.startsWith("#c")) bar.start();
+    if (worked && !location.hash.startsWith("#c")) bar.start({ byItself: true });
     openLink();
   };
 })();

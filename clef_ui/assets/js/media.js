@@ -161,13 +161,19 @@
 
     function slider(item, index, view) {
       const value = h("output.num", {}, String(view.numFrames));
-      const ask = debounce(180, (frames) => set(items().map((each, place) => (place === index ? { ...each, frames } : each))));
-      return h("label.clef-slider", {}, h("span", {}, "frames ", value, ` of ${view.totalFrames}, ${tokens(view.tokensPerFrame)} tokens each`),
+      const change = (part) => set(items().map((each, place) => (place === index ? { ...each, ...part } : each)));
+      const ask = debounce(180, (frames) => change({ frames }));
+      return h("div.clef-slider", {}, h("span", {}, "frames ", value, ` of ${view.totalFrames}, ${tokens(view.tokensPerFrame)} tokens each`),
         h("input", {
+          "aria-label": `Number of frames of ${item.name}`,
           type: "range", min: "2", max: String(Math.min(view.totalFrames, view.maxFrames)), value: String(view.numFrames), "data-clip": item.id,
           oninput: (event) => { setText(value, event.target.value); ask(Number(event.target.value)); },
         }),
-        item.frames ? h("button.btn.ghost.small", { type: "button", onclick: () => set(items().map((each, place) => (place === index ? { ...each, frames: null } : each))) }, "as the release") : null);
+        view.fps === null ? null : h("label", {}, "pictures a second ", h("input.field.num.clef-fps", {
+          type: "number", min: "0.1", max: "120", step: "any", value: String(view.fps),
+          onchange: (event) => { if (Number(event.target.value) > 0) change({ fps: Number(event.target.value) }); },
+        })),
+        item.frames ? h("button.btn.ghost.small", { type: "button", onclick: () => change({ frames: null }) }, "as the release") : null);
     }
 
     function draw() {

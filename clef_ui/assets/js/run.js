@@ -36,13 +36,14 @@
       act.onclick = () => { notify(""); action[1](); };
     }
 
-    function start() {
+    // `byItself`: the page runs its first example; then it stays where it is.
+    function start({ byItself = false } = {}) {
       if (running || !api.getDraft()) return;
       const draft = api.getDraft();
-      running = { id: newId(), started: performance.now() };
+      running = { id: newId(), started: performance.now(), byItself };
       api.panel.props.value = JSON.stringify({ ...draft, view: { ...draft.view, run: running.id } });
       api.panel.trigger("submit");
-      notify("");
+      if (notice.classList.contains("bad")) notify("");
       draw();
       emit("run-started", { draft });
       follow(running);
@@ -123,9 +124,10 @@
       let feedback;
       try { feedback = JSON.parse(api.panel.props.feedback || "null"); } catch { return; }
       if (!feedback || !running || feedback.run !== running.id) return;
+      const { byItself } = running;
       end();
       if (feedback.ok || feedback.stopped) {
-        if (feedback.ok && matchMedia("(max-width: 900px)").matches) document.querySelector("#clef-tabs")?.scrollIntoView({ block: "start" });
+        if (feedback.ok && !byItself && matchMedia("(max-width: 900px)").matches) document.querySelector("#clef-tabs")?.scrollIntoView({ block: "start" });
         return;
       }
       notify(feedback.message, { bad: true });
@@ -136,7 +138,7 @@
       end();
       notify("The run was not taken: too many are waiting. Try again in a moment; what you typed is kept.", { bad: true });
     });
-    on("run", start);
+    on("run", () => start());
     document.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !document.querySelector("dialog[open]")) {
         event.preventDefault();
