@@ -218,6 +218,10 @@ def _video_item(video: VideoInput, where: str, config: MediaConfig) -> MediaItem
     )
     num_frames = len(clip.frame_indices)
     shown = size_shown(clip.size, config.video, num_frames)
+    notices = clip.notices
+    if len(set(clip.places)) < num_frames:
+        message = f"{num_frames} frames are sampled of {clip.num_source_frames}, so some are shown more than once."
+        notices = (*notices, Notice("video.frames_repeated", where, message))
     return MediaItem(
         kind="video",
         where=where,
@@ -226,7 +230,7 @@ def _video_item(video: VideoInput, where: str, config: MediaConfig) -> MediaItem
         size_shown=shown,
         grid=_grid(shown, -(-num_frames // config.video.temporal_patch_size), config.video),
         span=Span(0, 0),
-        notices=clip.notices,
+        notices=notices,
         source=video,
         config=config.video,
         clip=clip,

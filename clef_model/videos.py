@@ -250,7 +250,7 @@ def _frames(data: bytes, container: Container) -> Iterator[Any]:
         track.codec_context.options = {"max_pixels": str(MAX_FRAME_PIXELS)}
         for count, frame in enumerate(opened.decode(track)):
             if frame.is_corrupt:
-                raise ValueError(f"frame {count} is damaged")
+                raise ValueError(f"frame {count + 1} is damaged")
             if count >= MAX_VIDEO_FRAMES:
                 raise ValueError(f"it has more than {MAX_VIDEO_FRAMES:,} frames")
             yield frame

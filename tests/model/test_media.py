@@ -143,6 +143,15 @@ def test_frames_taken_out_of_a_clip_are_all_used_and_keep_their_times() -> None:
     assert [np.array_equal(one, two) for one, two in zip(item.pictures(), frames, strict=True)] == [True] * 6
 
 
+def test_more_frames_than_there_are_repeat_some_and_it_is_said() -> None:
+    encoded = encode([], [VideoInput("", "video/mp4", clip(4), num_frames=6)])
+    (item,) = encoded.items
+    assert (item.frame_indices, len(list(item.pictures())), item.grid[0]) == ((0, 1, 1, 2, 2, 3), 6, 3)
+    assert [str(notice) for notice in encoded.notices] == [
+        "videos[0]: 6 frames are sampled of 4, so some are shown more than once."
+    ]
+
+
 def test_listed_frames_that_take_too_much_memory_are_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(media, "MAX_HELD_BYTES", 1_000)
     frames = [noise(64, 64, place + 50) for place in range(8)]
