@@ -31,7 +31,7 @@ SCRIPTS = (
     "budget.js",
     "export.js",
 )
-STYLES = ("theme.css", "editor.css", "questions.css", "answers.css", "prompt.css", "budget.css")
+STYLES = ("theme.css", "editor.css", "questions.css", "answers.css", "prompt.css", "budget.css", "export.css")
 
 
 @cache

@@ -12,6 +12,7 @@ from clef_ui.components.panel import panel
 from clef_ui.deciding import Desk, PageDecider
 from clef_ui.draft_types import Draft, LimitsDraft, draft_view
 from clef_ui.events import on_model_call
+from clef_ui.export_calls import export_calls
 from clef_ui.presets import Preset
 from clef_ui.result_calls import budget_calls, prompt_calls
 from clef_ui.runs import Runs
@@ -36,7 +37,7 @@ def decide_page(decider: PageDecider, presets: Sequence[Preset], limits: Limits)
             with gr.Tab("Budget", id="budget"):
                 panel("budget", functions=budget_calls(decider, store))
             with gr.Tab("Export", id="export"):
-                panel("export")
+                panel("export", functions=export_calls(decider, store))
 
     def run(draft_text: str) -> tuple[object, gr.HTML]:
         outcome = desk.run(draft_text)

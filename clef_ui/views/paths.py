@@ -6,7 +6,7 @@ from clef_model.json_paths import parse_path, path_text
 
 
 def path_ranges(paths: Sequence[str], most: int) -> list[str]:
-    """The paths without their leading "state", neighbouring list items as "trace[3] to [9]"; `most` and then a count."""
+    """The paths without their leading "state", list neighbours as "trace[3] to [9]"; `most` of them, then a count."""
     runs: list[list[tuple[str | int, ...]]] = []
     for path in map(parse_path, paths):
         step = path[-1] if path else None
