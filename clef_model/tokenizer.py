@@ -104,6 +104,10 @@ class Tokenizer:
             known |= fresh
         return [Piece(text, known[text], self) for text in texts]
 
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has alone. Nothing is kept, so that a table of texts does not push prompts out."""
+        return [len(ids) for ids in self.backend.encode(list(texts))]
+
     def specials_in(self, ids: tuple[int, ...]) -> list[str]:
         """The added tokens among the ids, in order, repeats included."""
         if self._special.isdisjoint(ids):

@@ -144,7 +144,7 @@ def _media_item(place: int, item: MediaItem) -> dict[str, Any]:
         "slots": [round(time, 3) for time in item.slot_times],
         "frames": frames,
         "half": halved_size(item) if item.kind == "image" else None,
-        "halfFrames": max(2, frames // 2) if item.kind == "video" and frames > 2 else None,
+        "halfFrames": halved_frames(item),
     }
 
 
@@ -159,6 +159,12 @@ def halved_size(item: MediaItem) -> dict[str, int] | None:
         if tokens <= goal:
             return {"width": shown[0], "height": shown[1], "tokens": tokens, "frees": item.tokens_per_slot - tokens}
     return None
+
+
+def halved_frames(item: MediaItem) -> int | None:
+    """Half the frames of a clip, 2 at least; None for a picture and for a clip of 2 frames."""
+    frames = len(item.frame_times)
+    return max(2, frames // 2) if frames > 2 else None
 
 
 def state_view(encoded: EncodedRecord, tokenizer: Tokenizer) -> dict[str, Any] | None:
