@@ -43,7 +43,7 @@ def lazy_decider(flags: argparse.Namespace) -> LazyDecider:
     def planner() -> Planner:
         from clef_model.loading import read_planner  # seconds of imports: only in the background
 
-        return read_planner(release)
+        return read_planner(release, revision=flags.revision or None)
 
     def load(progress: Progress) -> Decider:
         from clef_model.loading import load_release
@@ -60,5 +60,6 @@ decider = lazy_decider(flags)
 demo: gr.Blocks = build_workbench(decider, read_presets(HERE / "presets"), decider.limits)
 
 if __name__ == "__main__":
-    decider.start()
-    serve(demo, host=flags.host, port=flags.port)
+    if os.environ.get("SPACES_ZERO_GPU"):
+        decider.wait()  # only weights that are there before the launch are packed for the GPU
+    serve(demo, host=flags.host, port=flags.port, then=decider.start)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
+from clef_model.decision import Limits
 from clef_model.errors import ClefError
-from clef_ui.draft_types import Draft, MediaDraft, draft_view, read_draft
+from clef_ui.draft_types import Draft, LimitsDraft, MediaDraft, draft_view, read_draft
 from clef_ui.drafts import Media, form_view, questions_json_view
 from clef_ui.pasting import Filled, from_request_text
 from clef_ui.presets import Preset
@@ -56,8 +57,10 @@ def media_of(draft: Draft, store: MediaStore) -> Media:
     return found
 
 
-def editor_calls(planner: Planner, store: MediaStore, presets: Sequence[Preset], runs: Runs) -> list[Call]:
-    """The functions of the left column, by the names its scripts use."""
+def editor_calls(
+    planner: Planner, store: MediaStore, presets: Sequence[Preset], runs: Runs, limits: Limits
+) -> list[Call]:
+    """The functions of the left column, by the names its scripts use. `limits` are those a preset is shown with."""
     by_slug = {preset.slug: preset for preset in presets}
 
     def plan(text: str) -> Any:
@@ -72,7 +75,7 @@ def editor_calls(planner: Planner, store: MediaStore, presets: Sequence[Preset],
     def preset(slug: str) -> Any:
         if slug not in by_slug:
             raise ClefError(f"There is no preset {slug!r}. Reload the page.")
-        return {"draft": draft_view(preset_draft(by_slug[slug], store)), "title": by_slug[slug].title}
+        return {"draft": draft_view(preset_draft(by_slug[slug], store, limits)), "title": by_slug[slug].title}
 
     def add_media(text: str) -> Any:
         asked = json.loads(text)
@@ -117,13 +120,19 @@ def editor_calls(planner: Planner, store: MediaStore, presets: Sequence[Preset],
     return [*map(answering, calls), form, questions_json]
 
 
-def preset_draft(preset: Preset, store: MediaStore) -> Draft:
+def typed_limits(limits: Limits) -> LimitsDraft:
+    """Limits as they stand in the page's fields."""
+    state_tokens = "" if limits.max_state_tokens is None else str(limits.max_state_tokens)
+    return LimitsDraft(str(limits.max_length), state_tokens, limits.truncate)
+
+
+def preset_draft(preset: Preset, store: MediaStore, limits: Limits) -> Draft:
     """The preset as a draft; its pictures and clips go to the store."""
     found = from_request_text(preset.request, Draft())
     assert found is not None, "a preset was parsed as a request when it was read"
     record = preset.record
     draft = stored_draft(replace(found, images=record.images, videos=record.videos), store)
-    return replace(draft, view={"preset": preset.slug})
+    return replace(draft, limits=typed_limits(limits), view={"preset": preset.slug})
 
 
 def stored_draft(filled: Filled, store: MediaStore) -> Draft:

@@ -94,4 +94,5 @@ def _refused(run_id: str, error: ClefError) -> Outcome:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    # Gradio warns of "<script" in what an HTML component gets, though this is drawn as text.
+    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")

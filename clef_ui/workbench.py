@@ -1,6 +1,6 @@
 """The whole page: header, what is asked on the left, what came back on the right."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gradio as gr
@@ -32,13 +32,17 @@ def build_workbench(decider: PageDecider, presets: Sequence[Preset], limits: Lim
     return page
 
 
-def serve(page: gr.Blocks, *, host: str, port: int | None, block: bool = True) -> None:
-    """Serves the page until it is stopped, or in the background. ssr_mode stays off: the Node front answers 405 for
-    routes of our own."""
+def serve(
+    page: gr.Blocks, *, host: str, port: int | None, then: Callable[[], Any] = lambda: None, block: bool = True
+) -> None:
+    """Serves the page until it is stopped, or in the background; `then` is called once the port is open.
+
+    ssr_mode stays off: the Node front answers 405 for routes of our own.
+    """
     page.queue(max_size=MAX_WAITING).launch(
         server_name=host,
         server_port=port,
-        prevent_thread_lock=not block,
+        prevent_thread_lock=True,
         quiet=not block,
         head=page_head(),
         css=page_css(),
@@ -46,4 +50,8 @@ def serve(page: gr.Blocks, *, host: str, port: int | None, block: bool = True) -
         ssr_mode=False,
         show_error=False,
         footer_links=[],
+        run_history=False,  # it would keep what people typed in a second place
     )
+    then()
+    if block:
+        page.block_thread()

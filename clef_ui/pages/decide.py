@@ -7,10 +7,10 @@ import gradio as gr
 
 from clef_model.attachments import MAX_IMAGES, MAX_VIDEOS
 from clef_model.decision import Limits
-from clef_ui.calls import editor_calls, preset_draft
+from clef_ui.calls import editor_calls, preset_draft, typed_limits
 from clef_ui.components.panel import panel
 from clef_ui.deciding import Desk, PageDecider
-from clef_ui.draft_types import Draft, LimitsDraft, draft_view
+from clef_ui.draft_types import Draft, draft_view
 from clef_ui.events import on_model_call
 from clef_ui.export_calls import export_calls
 from clef_ui.presets import Preset
@@ -27,7 +27,7 @@ def decide_page(decider: PageDecider, presets: Sequence[Preset], limits: Limits)
 
     with gr.Row(elem_classes="clef-columns"):
         with gr.Column(elem_classes="clef-left"):
-            calls = editor_calls(decider, store, presets, runs)
+            calls = editor_calls(decider, store, presets, runs, limits)
             editor = panel("editor", functions=calls, setup=editor_setup(presets, store, limits), feedback="")
         with gr.Column(elem_classes="clef-right"), gr.Tabs(elem_id="clef-tabs"):
             with gr.Tab("Answers", id="answers"):
@@ -49,8 +49,6 @@ def decide_page(decider: PageDecider, presets: Sequence[Preset], limits: Limits)
 
 def editor_setup(presets: Sequence[Preset], store: MediaStore, limits: Limits) -> str:
     """JSON text of what the left column needs to know before the first call."""
-    state_tokens = "" if limits.max_state_tokens is None else str(limits.max_state_tokens)
-    defaults = LimitsDraft(str(limits.max_length), state_tokens, limits.truncate)
     setup = {
         "presets": [
             {
@@ -62,8 +60,8 @@ def editor_setup(presets: Sequence[Preset], store: MediaStore, limits: Limits) -
             }
             for preset in presets
         ],
-        "first": draft_view(preset_draft(presets[0], store)),
-        "limits": draft_view(Draft(limits=defaults))["limits"],
+        "first": draft_view(preset_draft(presets[0], store, limits)),
+        "releaseLimits": draft_view(Draft(limits=typed_limits(Limits())))["limits"],
         "maxImages": MAX_IMAGES,
         "maxVideos": MAX_VIDEOS,
         "maxUploadBytes": MAX_ITEM_BYTES,

@@ -91,8 +91,11 @@ def _encoded_view(result: Planned, reading: Reading, *, exact: bool) -> dict[str
     text = "".join(segment.text for segment in encoded.ledger if segment.kind in ("state", "state_cut"))
     advice, others = _sorted_notices(encoded)
     limit = result.over.limit if result.over else budget.limit
+    room = max(0, limit - budget.prefix - budget.media - schema - budget.suffix)
+    own = (reading.limits or Limits()).max_state_tokens
     return {
         "stateTokens": budget.state,
+        "stateRoom": room if own is None else min(room, own),
         "total": result.over.needed
         if result.over
         else budget.prefix + budget.media + budget.state_kept + schema + budget.suffix,
@@ -122,7 +125,7 @@ def _nothing(reading: Reading) -> dict[str, Any]:
     parts = dict.fromkeys(("prefix", "media", "state", "stateCut", "schema", "suffix"), 0)
     limit = (reading.limits or Limits()).max_length
     empty = {"cut": None, "stateAsRead": "", "stateAsReadLength": 0}
-    return {"stateTokens": 0, "total": 0, "limit": limit, "parts": parts, **empty}
+    return {"stateTokens": 0, "stateRoom": limit, "total": 0, "limit": limit, "parts": parts, **empty}
 
 
 def cut_view(truncation: Truncation | None) -> dict[str, Any] | None:

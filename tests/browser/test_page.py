@@ -69,7 +69,7 @@ def test_a_cut_is_said_in_words_before_anything_is_run(open_page: Open) -> None:
     page.wait_for_selector(".clef-cut:not([hidden])")
     assert "z_last" in page.inner_text(".clef-cut")
     assert "cut from the state" in page.inner_text(".clef-cost")
-    assert "200 fit" in page.inner_text("#clef-editor .under")
+    assert "only 200 fit" in page.inner_text("#clef-editor .under")
 
 
 def test_a_schema_over_the_limit_says_how_much_must_go(open_page: Open) -> None:

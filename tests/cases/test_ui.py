@@ -10,6 +10,7 @@ import pytest
 from ui.scripted import ScriptedDecider
 
 from cases import case_request, read_cases
+from clef_model.decision import Limits
 from clef_model.encoding import MAX_LENGTH
 from clef_model.errors import ClefError
 from clef_model.json_text import parse_json
@@ -55,7 +56,7 @@ def test_UI_05_the_exact_request_stays_available_as_text() -> None:
 
 def test_UI_05_no_number_of_a_request_crosses_to_the_page_as_a_number() -> None:
     decider = ScriptedDecider()
-    plan = next(call for call in editor_calls(decider, MediaStore(), (), Runs()) if call.__name__ == "plan")
+    plan = next(call for call in editor_calls(decider, MediaStore(), (), Runs(), Limits()) if call.__name__ == "plan")
     answer = plan(write_draft(drafted("UI-05")))
     assert isinstance(answer, str)
     assert json.loads(answer)["stateAsRead"] == '{"f":1.0,"n":12345678901234567890123,"path":"C:\\\\temp\\\\new"}'

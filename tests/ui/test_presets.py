@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from clef_model.decision import Limits
 from clef_ui.calls import preset_draft
 from clef_ui.draft_types import Draft
 from clef_ui.drafts import to_record
@@ -50,7 +51,7 @@ def test_a_preset_says_what_to_notice_in_a_few_words(preset: Preset) -> None:
 
 def test_the_draft_of_a_preset_asks_exactly_its_record(preset: Preset) -> None:
     store = MediaStore()
-    draft = preset_draft(preset, store)
+    draft = preset_draft(preset, store, Limits())
     media = {
         item.id: store.image(item.id, item.name) if item.kind == "image" else store.video(item.id, item.name)
         for item in draft.media
@@ -67,7 +68,7 @@ def test_each_use_of_the_page_has_a_preset_with_a_picture_or_a_clip() -> None:
 
 
 def test_a_preset_with_media_is_loaded_from_its_own_files() -> None:
-    draft = preset_draft(next(preset for preset in PRESETS if preset.record.images), MediaStore())
+    draft = preset_draft(next(preset for preset in PRESETS if preset.record.images), MediaStore(), Limits())
     assert isinstance(draft, Draft)
     assert [item.name for item in draft.media] == ["market-stall.png"]
 

@@ -3,9 +3,9 @@
   "use strict";
   const { h, append, replace, shown, tokens } = window.clef;
 
-  // `api`: getDraft(), update(patch, options), setup {limits: the release's defaults}
+  // `api`: getDraft(), update(patch, options), setup {releaseLimits}
   window.clef.limitsSection = (container, api) => {
-    const defaults = api.setup.limits;
+    const defaults = api.setup.releaseLimits;
     const summary = h("span.muted.num");
     const length = number("Tokens of the whole record (max_length)", "maxLength");
     const range = h("input", {

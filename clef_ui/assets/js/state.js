@@ -141,9 +141,10 @@
         field.setAttribute("aria-invalid", String(mine.length > 0));
         setText(note, mine.length ? (mine.length === 1 ? "1 problem" : `${mine.length} problems`) : view.stateNote);
         replace(problems, mine.map((problem) => h("p.problem", {}, place(problem), " ", problem.where ? [h("code.k", {}, shown(problem.where)), " "] : "", shown(problem.message))));
-        const over = Boolean(view.cut);
+        const over = view.stateTokens > view.stateRoom;
         count.className = over ? "num clef-over" : "num";
-        setText(count, mine.length ? "" : `${view.exact ? "" : "about "}${tokens(view.stateTokens)} tokens${over ? `, ${tokens(view.cut.keptTokens)} fit` : ""}`);
+        count.title = "What is left for the state within the limits, beside the questions, media and the fixed text.";
+        setText(count, mine.length ? "" : `${view.exact ? "" : "about "}${tokens(view.stateTokens)} tokens, ${over ? "only" : "room for"} ${tokens(view.stateRoom)}${over ? " fit" : ""}`);
         drawCut();
         if (reading) drawPiece();
       },
