@@ -85,6 +85,8 @@ def write_release(
     (folder / "clef_nano.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     with np.load(layout) as stored:
         pack_rows(rows.astype(np.float32), stored["lengths"], stored["parts"], folder)
+    for path in folder.iterdir():
+        path.chmod(0o644)  # safetensors writes files only their owner may read
 
 
 def halves(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -69,6 +69,9 @@ class Renderer:
     def tokens(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
+    def many(self, texts: list[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in self._tokenizer.encode_batch(texts, add_special_tokens=False)]
+
     def __call__(self, state: Any, examples: list[Example], max_state: int = 400, text: int = -1) -> Rendered:
         """The record; a state longer than max_state tokens loses its end."""
         ids = list(self.piece(PREFIX))

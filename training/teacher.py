@@ -93,23 +93,20 @@ def projection(vectors: Tensor, width: int) -> tuple[Tensor, Tensor]:
 
 
 def distil_rows(
-    start: Tensor, token_rows: list[list[int]], targets: Tensor, steps: int, batch: int, device: str
+    start: Tensor, token_rows: list[np.ndarray], targets: Tensor, steps: int, batch: int, device: str
 ) -> Tensor:
     """Token rows whose mean over a text points where the teacher's embedding does.
 
     `token_rows` holds, for each text, the rows of its tokens; `targets` [N, width] are the teacher's projected embeddings.
     """
     lengths = torch.tensor([len(rows) for rows in token_rows])
-    flat = torch.tensor([row for rows in token_rows for row in rows])
-    starts = torch.cumsum(lengths, 0) - lengths
+    padded = torch.full((len(token_rows), int(lengths.max())), len(start), dtype=torch.int32)
+    padded[torch.arange(padded.shape[1]) < lengths.unsqueeze(1)] = torch.from_numpy(np.concatenate(token_rows)).to(
+        torch.int32
+    )
     rows = torch.nn.Parameter(start.to(device).clone())
     optimizer = torch.optim.Adam([rows], lr=2e-3)
     generator = torch.Generator().manual_seed(1)
-    width = int(lengths.max())
-    padded = torch.full((len(token_rows), width), len(start), dtype=torch.int32)
-    places = torch.arange(width)
-    padded[places < lengths.unsqueeze(1)] = flat.to(torch.int32)
-    del starts
     padded = padded.to(device)
     targets = functional.normalize(targets.to(device), dim=-1)
     for step in range(steps):

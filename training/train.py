@@ -76,14 +76,13 @@ def start_rows(work: Path, teacher: Teacher, renderer: Renderer, device: str, st
     project = lambda vectors: (torch.from_numpy(vectors.astype(np.float32)).to(device) - mean) @ directions  # noqa: E731
     texts = [*teacher.index, *teacher.phrases]
     token_rows = []
-    for text in texts:
-        ids = renderer.tokens(text)[:64] or (0,)
+    for ids in renderer.many(texts):
         token_rows.append(
-            [int(part) for index in ids for part in parts[starts[index] : starts[index] + lengths[index]]][:96]
+            np.concatenate([parts[starts[index] : starts[index] + lengths[index]] for index in ids[:48] or (0,)])[:64]
         )
     targets = project(np.concatenate([teacher.texts, teacher.phrase_vectors]))
     # Frequent tokens carry little meaning: they start short, as smooth inverse frequency has it.
-    counts = np.bincount([row for rows in token_rows for row in rows], minlength=len(row_texts)) + 1
+    counts = np.bincount(np.concatenate(token_rows), minlength=len(row_texts)) + 1
     weight = 1e-3 / (1e-3 + counts / counts.sum())
     start = project(own) * torch.from_numpy(weight.astype(np.float32)).to(device).unsqueeze(1)
     rows = teaching.distil_rows(start, token_rows, targets, steps, 4_096, device)
@@ -221,8 +220,8 @@ def main() -> None:
         notes = resume(model, flags.resume)
         earlier = [*notes.get("earlier", []), {key: value for key, value in notes.items() if key != "earlier"}]
     elif not flags.no_teacher:
-        with torch.no_grad():
-            model.rows.weight.copy_(start_rows(flags.work, teacher, renderer, device, flags.row_steps))
+        rows = start_rows(flags.work, teacher, renderer, device, flags.row_steps)
+        model.rows.weight.data.copy_(rows)
     say("rows ready")
     trainer = Trainer(model, Rates(flags.rate_matrices, flags.rate_vectors, flags.rate_rows))
     seed = flags.seed * 100_003 + rank * 1_009
