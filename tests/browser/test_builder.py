@@ -122,9 +122,10 @@ def test_a_schema_is_built_and_run_by_keyboard_alone(open_page: Open) -> None:
     assert page.locator(".clef-answer").count() == 3
 
 
-def test_no_letter_is_lost_in_twenty_runs_of_fast_typing_while_plans_arrive(open_page: Open) -> None:
+@pytest.mark.parametrize("first", [0, 5, 10, 15])
+def test_no_letter_is_lost_in_twenty_runs_of_fast_typing(open_page: Open, first: int) -> None:
     page = open_page()
-    for run in range(20):
+    for run in range(first, first + 5):
         type_fast(page, run)
 
 
@@ -132,35 +133,41 @@ def type_fast(page: Any, run: int) -> None:
     """Builds two questions with a rhythm of its own for each run, so that plans arrive at other letters."""
     load(page, {})
     page.click("[data-add=choice]")
-    page.keyboard.type("urgency", delay=run % 4 * 9)
+    page.keyboard.type("urgency", delay=run % 4 * 8)
+    page.keyboard.press("Enter")
+    page.keyboard.type("How soon must someone act?", delay=run % 5 * 3)
     page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    page.keyboard.type("How soon must someone act on this, and why does it matter so much?", delay=run % 5 * 4)
-    page.keyboard.press("Tab")
-    for line in ("now", "today", "later"):
-        page.keyboard.type(line, delay=run % 3 * 7)
+    for line in ("now", "later"):
+        page.keyboard.type(line, delay=run % 3 * 6)
         page.keyboard.press("Enter")
-        page.keyboard.type(f"It is {line}.", delay=run % 2 * 11)
+        page.keyboard.type(f"It is {line}.", delay=run % 2 * 9)
         page.keyboard.press("Enter")
     page.keyboard.type("never")
     page.click("[data-add=noul]")
-    page.keyboard.type("spam", delay=5)
+    page.keyboard.type("spam")
     menu(page, 0, "Move down")
     page.locator(CARD).nth(1).get_by_label("Option 1, description").click()
     page.keyboard.press("End")
-    page.keyboard.type(" At once!", delay=3)
+    page.keyboard.type(" At once!")
     assert asked(page) == {
         "spam": {"type": "noul"},
         "urgency": {
             "type": "choice",
-            "instructions": "How soon must someone act on this, and why does it matter so much?",
-            "criteria": {"now": "It is now. At once!", "today": "It is today.", "later": "It is later.", "never": None},
+            "instructions": "How soon must someone act?",
+            "criteria": {"now": "It is now. At once!", "later": "It is later.", "never": None},
         },
     }
     shown = page.locator(CARD).nth(1).locator("textarea").evaluate_all("(fields) => fields.map((field) => field.value)")
-    assert shown[0] == "urgency"
-    assert shown[2:4] == ["now", "It is now. At once!"]
+    assert shown == [
+        "urgency",
+        "How soon must someone act?",
+        "now",
+        "It is now. At once!",
+        "later",
+        "It is later.",
+        "never",
+        "",
+    ]
 
 
 def test_a_plan_leaves_the_field_and_the_caret_alone(open_page: Open) -> None:
