@@ -2,8 +2,11 @@
 
 import argparse
 import os
+import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 if find_spec("spaces"):
     import spaces  # noqa: F401 (must come before anything that may touch CUDA)
@@ -11,6 +14,7 @@ if find_spec("spaces"):
 import gradio as gr
 
 from clef_model.decision import Decider, Limits, Progress
+from clef_model.encoding import MAX_LENGTH
 from clef_model.lazy import LazyDecider, Planner
 from clef_ui.presets import read_presets
 from clef_ui.workbench import build_workbench, serve
@@ -18,23 +22,25 @@ from clef_ui.workbench import build_workbench, serve
 HERE = Path(__file__).parent
 
 
-def parse_flags(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Each flag's default is the environment variable named in its help."""
+def parse_flags(arguments: Sequence[str]) -> argparse.Namespace:
+    """The flags, with the environment variables their help names in place of those that are not given."""
     parser = argparse.ArgumentParser(description=__doc__)
+    given = list(arguments)
 
-    def flag(name: str, default: str, text: str, **options: object) -> None:
+    def flag(name: str, default: Any, text: str, **options: Any) -> None:
         variable = "CLEF_" + name.upper().replace("-", "_")
-        text = f"{text} (default: ${variable}, or {default or 'none'})"
-        parser.add_argument(f"--{name}", default=os.environ.get(variable, default), help=text, **options)  # type: ignore[arg-type]
+        parser.add_argument(f"--{name}", default=default, help=f"{text} (${variable}; {default or 'none'})", **options)
+        if os.environ.get(variable):
+            given.insert(0, f"--{name}={os.environ[variable]}")  # checked as a flag is, and a flag goes before it
 
     flag("release", "models/clef-nano", "a release's folder or its hub id")
     flag("revision", "", "revision of a hub release")
     flag("device", "auto", "where the model runs", choices=["auto", "cuda", "mps", "cpu"])
     flag("dtype", "auto", "number format of the weights", choices=["auto", "bfloat16", "float32"])
-    flag("max-length", "16384", "tokens of one record", type=int)
+    flag("max-length", MAX_LENGTH, "tokens of one record", type=int)
     flag("host", "127.0.0.1", "address the page is served at")
-    flag("port", "7860", "port the page is served at", type=int)
-    return parser.parse_args(arguments)
+    flag("port", 7860, "port the page is served at", type=int)
+    return parser.parse_args(given)
 
 
 def lazy_decider(flags: argparse.Namespace) -> LazyDecider:
@@ -55,7 +61,7 @@ def lazy_decider(flags: argparse.Namespace) -> LazyDecider:
     return LazyDecider(planner, load, limits=Limits(max_length=flags.max_length))
 
 
-flags = parse_flags(None if __name__ == "__main__" else [])
+flags = parse_flags(sys.argv[1:] if __name__ == "__main__" else [])
 decider = lazy_decider(flags)
 demo: gr.Blocks = build_workbench(decider, read_presets(HERE / "presets"), decider.limits)
 

@@ -165,7 +165,7 @@
       try {
         const { draft: next, title } = await call(server, "preset", slug);
         load({ ...next, view: { preset: slug } }, { reason: `Loaded the preset “${title}”.`, source: "preset", preset: true });
-        bar.start();
+        bar.restart();
       } catch (error) {
         bar.notify(error.message, { bad: true });
       }

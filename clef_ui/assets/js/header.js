@@ -73,7 +73,7 @@
         continue;
       }
       drawStatus(chip, status);
-      replace(problem, status.loading.problem ? `The model could not be loaded. ${status.loading.problem} Planning and counting may still work.` : "");
+      replace(problem, status.loading.problem ? `The model could not be loaded. ${status.loading.problem} ${status.name ? "Counting and planning go on working." : "Without its tokenizer nothing can be counted either."}` : "");
       problem.hidden = !status.loading.problem;
       emit("status", status);
       if (status.loading.done) return;
@@ -83,7 +83,7 @@
 
   window.clef.panels.header = (root, panel) => {
     const chip = h("span.chip.model", { role: "status", "aria-label": "Model" }, h("span.dot.busy"), "loading…");
-    const limit = h("span.chip", {}, "limit ", h("b.num", {}, "…"));
+    const limit = h("span.chip.limit", {}, "limit ", h("b.num", {}, "…"));
     const problem = h("div.note.bad", { role: "alert", hidden: true });
     const copyLink = h("button.btn.small", { type: "button", onclick: () => emit("copy-link") }, "Copy link");
     root.append(

@@ -15,7 +15,7 @@
       type: "file", accept: "image/*,video/*", multiple: true, hidden: true,
       onchange: () => { takeFiles([...picker.files]); picker.value = ""; },
     });
-    const pick = h("button.clef-drop", { type: "button", onclick: () => picker.click() }, "Drop, paste or pick", h("br"), "images or a video");
+    const pick = h("button.clef-drop", { type: "button", onclick: () => picker.click() }, "Drop, paste or pick", h("br"), " images or a video");
     const camera = h("button.btn.small.ghost", { type: "button", onclick: openCamera }, "Camera");
     const asFrames = h("button.btn.small.ghost", { type: "button", hidden: true, onclick: makeClip }, "Use pictures as frames");
     const note = h("p.clef-media-note.muted", { hidden: true });
@@ -142,12 +142,13 @@
       const same = items().filter((each) => each.kind === item.kind);
       const place = same.indexOf(item);
       const label = `${clip ? "clip" : "image"} ${place + 1} of ${same.length}, ${item.name}`;
+      const tools = h("div.tools", {},
+        same.length > 1 ? [tool("‹", `Move ${item.name} earlier`, () => move(index, -1), place === 0), tool("›", `Move ${item.name} later`, () => move(index, 1), place === same.length - 1)] : null,
+        tool("×", `Remove ${item.name}`, () => remove(index)));
       return h(clip ? "li.thumb.clip" : "li.thumb", { tabindex: 0, "aria-label": label, onkeydown: (event) => keys(event, index) },
         clip ? frames(view) : h("div.picture", {}, view?.previews?.length ? h("img", { src: view.previews[0], alt: `${item.name} as the model sees it` }) : null),
-        h("div.what", {}, h("div.name.ell", { title: item.name }, shown(item.name)), h("small", {}, caption(view)), clip && view && !view.problem ? slider(item, index, view) : null),
-        h("div.tools", {},
-          same.length > 1 ? [tool("‹", `Move ${item.name} earlier`, () => move(index, -1), place === 0), tool("›", `Move ${item.name} later`, () => move(index, 1), place === same.length - 1)] : null,
-          tool("×", `Remove ${item.name}`, () => remove(index))));
+        h("div.what", {}, h("div.namerow", {}, h("div.name.ell", { title: item.name }, shown(item.name)), tools),
+          h("small", {}, caption(view)), clip && view && !view.problem ? slider(item, index, view) : null));
     }
 
     const tool = (sign, label, act, off) => h("button.btn.ghost.small", { type: "button", "aria-label": label, disabled: Boolean(off), onclick: act }, sign);

@@ -49,12 +49,18 @@
       follow(running);
     }
 
-    function stop() {
+    function stop({ quietly = false } = {}) {
       if (!running) return;
       call(api.server, "cancel", running.id).catch(() => {});
       api.panel.trigger("stop");
       end();
-      notify("Stopped. The answers on the page are from before.");
+      if (!quietly) notify("Stopped. The answers on the page are from before.");
+    }
+
+    // For another request altogether: what is running is given up.
+    function restart() {
+      stop({ quietly: true });
+      start();
     }
 
     function end() {
@@ -104,7 +110,8 @@
     }
 
     function drawPlan() {
-      if (!plan || running) return;
+      if (running) return;
+      if (!plan) return setText(cost, "");
       const { parts, limit, total, problems, cut, exact } = plan;
       faults.hidden = !problems.length;
       setText(faults, problems.length === 1 ? "1 problem" : `${problems.length} problems`);
@@ -117,6 +124,7 @@
       cost.classList.toggle("clef-over", over || Boolean(cut));
       setText(cost, !total ? "" : over ? `${about}${tokens(total)} tokens, over the limit of ${tokens(limit)}`
         : `${about}${tokens(total)} of ${tokens(limit)} tokens, ${cut ? `${tokens(cut.lostTokens)} cut from the state` : "nothing cut"}`);
+      return undefined;
     }
 
     // What Python says at the end of a run: {run, ok, stopped, message, problems}
@@ -152,6 +160,7 @@
     return {
       notify,
       start,
+      restart,
       applyPlan(view) { plan = view; drawPlan(); },
     };
   };

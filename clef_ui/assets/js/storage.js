@@ -43,6 +43,12 @@ window.clef.storage = (() => {
     };
   }
 
+  // Two cards with one number would be drawn as one.
+  function numbered(questions) {
+    const distinct = new Set(questions.map((each) => each.uid)).size === questions.length;
+    return distinct ? questions : questions.map((each, index) => ({ ...each, uid: index + 1 }));
+  }
+
   // A draft of the shape that all scripts rely on, whatever a link or an older version held; null if it is none.
   function normal(value) {
     if (!value || typeof value !== "object" || typeof value.stateText !== "string") return null;
@@ -52,7 +58,7 @@ window.clef.storage = (() => {
       stateText: value.stateText,
       questionsMode: oneOf(value.questionsMode, ["form", "json"]),
       questionsText: text(value.questionsText),
-      questions: list(value.questions).filter((item) => item && typeof item === "object").map(question),
+      questions: numbered(list(value.questions).filter((item) => item && typeof item === "object").map(question)),
       media: list(value.media).filter((item) => item && typeof item.id === "string").map((item) => ({
         id: item.id, kind: oneOf(item.kind, ["image", "video"]), name: text(item.name),
         frames: number(item.frames), fps: number(item.fps),
