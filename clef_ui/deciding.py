@@ -45,9 +45,9 @@ class Desk:
     """Decides drafts, one at a time; on a ZeroGPU Space each in the process that has the GPU."""
 
     def __init__(self, decider: PageDecider, store: MediaStore, runs: Runs) -> None:
-        self._decider = decider
-        self._store = store
-        self._runs = runs
+        self.decider = decider
+        self.store = store
+        self.runs = runs
         self._decide = on_gpu(self._decide_record, self._seconds)
 
     def run(self, draft_text: str) -> Outcome:
@@ -56,12 +56,10 @@ class Desk:
         try:
             draft = read_draft(draft_text)
             run_id = str(draft.view.get("run", ""))
-            reading = read_parts(draft, media_of(draft, self._store))
+            reading = read_parts(draft, media_of(draft, self.store))
             if reading.problems or reading.record is None:
                 return _refused(run_id, InvalidRecord(reading.problems))
-            decision = self._decide(reading.record, reading.limits or Limits(), run_id)
-            if isinstance(decision, _Failed):
-                raise Stopped(decision.message) if decision.stopped else ClefError(decision.message)
+            decision = self.decide(reading.record, reading.limits or Limits(), run_id)
             view = answers_view(decision, draft_view(draft))
             return Outcome(_json(view), _json({"run": run_id, "ok": True}))
         except Stopped:
@@ -72,17 +70,24 @@ class Desk:
             log.exception("a run failed")
             return _refused(run_id, ClefError(INTERNAL_ERROR))
 
+    def decide(self, record: Record, limits: Limits, run_id: str) -> Decision:
+        """Raises: the ClefErrors of a Decider; Stopped; GpuRefused."""
+        decision = self._decide(record, limits, run_id)
+        if isinstance(decision, _Failed):
+            raise Stopped(decision.message) if decision.stopped else ClefError(decision.message)
+        return decision
+
     def _decide_record(self, record: Record, limits: Limits, run_id: str) -> Decision | _Failed:
         try:
-            with self._runs.running(run_id) as progress:
-                return self._decider.decide([record], limits, progress)[0]
+            with self.runs.running(run_id) as progress:
+                return self.decider.decide([record], limits, progress)[0]
         except InvalidRecord:
             raise
         except ClefError as error:
             return _Failed(str(error), isinstance(error, Stopped))
 
     def _seconds(self, record: Record, limits: Limits, run_id: str) -> int:
-        return gpu_seconds(self._decider.plan(record, limits).budget.total)
+        return gpu_seconds(self.decider.plan(record, limits).budget.total)
 
 
 def _refused(run_id: str, error: ClefError) -> Outcome:

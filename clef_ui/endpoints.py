@@ -1,21 +1,23 @@
-"""The page's two named endpoints for programs: decide and plan, over the same Decider as the page."""
+"""The page's two named endpoints for programs: decide and plan, over the same desk as the page."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import gradio as gr
 from gradio.events import api
 
-from clef_model.decision import Decider, Limits, parse_limits, predictions, to_response
+from clef_model.decision import Limits, parse_limits, predictions, to_response
 from clef_model.encoding import EncodedRecord
 from clef_model.errors import ClefError
 from clef_model.parsing import parse_record
 from clef_model.schema import Record
+from clef_ui.deciding import Desk
 
 Result = TypeVar("Result")
 
 
-def add_endpoints(decider: Decider) -> None:
+def add_endpoints(desk: Desk) -> None:
     """Adds `/decide` and `/plan`; called inside the page's Blocks."""
 
     def decide_request(
@@ -29,7 +31,7 @@ def add_endpoints(decider: Decider) -> None:
         Send the request as JSON text to keep every digit of large integers. Integers beyond 64 bits come back as text.
         """
         record, limits = _asked(request, max_length, max_state_tokens, truncate)
-        (decision,) = _answered(lambda: decider.decide([record], limits))
+        decision = _answered(lambda: desk.decide(record, limits, uuid4().hex))
         more = {"predictions": predictions(decision), "budget": budget_object(decision.encoded)}
         answer: dict[str, Any] = text_safe({**to_response(decision), **more})
         return answer
@@ -45,7 +47,7 @@ def add_endpoints(decider: Decider) -> None:
         Send the request as JSON text to keep every digit of large integers. Integers beyond 64 bits come back as text.
         """
         record, limits = _asked(request, max_length, max_state_tokens, truncate)
-        plan: dict[str, Any] = text_safe(plan_object(_answered(lambda: decider.plan(record, limits))))
+        plan: dict[str, Any] = text_safe(plan_object(_answered(lambda: desk.decider.plan(record, limits))))
         return plan
 
     api(decide_request, api_name="decide", concurrency_id="model", concurrency_limit=1)

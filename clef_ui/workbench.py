@@ -9,10 +9,12 @@ from clef_model.decision import Limits
 from clef_ui.assets import page_css, page_head
 from clef_ui.calls import answering
 from clef_ui.components.panel import panel
-from clef_ui.deciding import PageDecider
+from clef_ui.deciding import Desk, PageDecider
 from clef_ui.endpoints import add_endpoints
 from clef_ui.pages.decide import decide_page
 from clef_ui.presets import Preset
+from clef_ui.runs import Runs
+from clef_ui.uploads import MediaStore
 from clef_ui.views.status import status_view
 
 MAX_WAITING = 32  # runs in the queue, of all visitors; more are refused with a sentence
@@ -24,11 +26,12 @@ def build_workbench(decider: PageDecider, presets: Sequence[Preset], limits: Lim
     def status(_: str) -> Any:
         return status_view(decider)
 
+    desk = Desk(decider, MediaStore(), Runs())
     page: gr.Blocks
     with gr.Blocks(title="Clef workbench", fill_width=True, analytics_enabled=False) as page:
         panel("header", functions=[answering(status)])
-        decide_page(decider, presets, limits)
-        add_endpoints(decider)
+        decide_page(desk, presets, limits)
+        add_endpoints(desk)
     return page
 
 

@@ -9,25 +9,23 @@ from clef_model.attachments import MAX_IMAGES, MAX_VIDEOS
 from clef_model.decision import Limits
 from clef_ui.calls import editor_calls, preset_draft, typed_limits
 from clef_ui.components.panel import panel
-from clef_ui.deciding import Desk, PageDecider
+from clef_ui.deciding import Desk
 from clef_ui.draft_types import Draft, draft_view
 from clef_ui.events import on_model_call
 from clef_ui.export_calls import export_calls
 from clef_ui.presets import Preset
 from clef_ui.result_calls import budget_calls, prompt_calls
-from clef_ui.runs import Runs
 from clef_ui.uploads import MAX_ITEM_BYTES, MediaStore
 
 RUN_FAILED = "() => { window.clef.emit('run-failed'); return []; }"
 
 
-def decide_page(decider: PageDecider, presets: Sequence[Preset], limits: Limits) -> None:
-    store, runs = MediaStore(), Runs()
-    desk = Desk(decider, store, runs)
+def decide_page(desk: Desk, presets: Sequence[Preset], limits: Limits) -> None:
+    decider, store = desk.decider, desk.store
 
     with gr.Row(elem_classes="clef-columns"):
         with gr.Column(elem_classes="clef-left"):
-            calls = editor_calls(decider, store, presets, runs, limits)
+            calls = editor_calls(decider, store, presets, desk.runs, limits)
             editor = panel("editor", functions=calls, setup=editor_setup(presets, store, limits), feedback="")
         with gr.Column(elem_classes="clef-right"), gr.Tabs(elem_id="clef-tabs"):
             with gr.Tab("Answers", id="answers"):
