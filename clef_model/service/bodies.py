@@ -156,6 +156,8 @@ class _Zstd:
         if self.reader.eof and not data:
             return b""
         part: bytes = self.reader.decompress(data, most)
+        if self.reader.unused_data:
+            raise EOFError("found bytes after the end")
         return part
 
 

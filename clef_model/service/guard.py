@@ -53,6 +53,10 @@ class Guard:
     def _check(self, scope: Scope) -> None:
         headers = Headers(raw=scope["headers"])
         is_api = scope["path"].startswith(API)
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # A proxy that believes the other one would see a second request in the body.
+            message = "Content-Length and Transfer-Encoding contradict each other. Send one of them."
+            raise Refused(400, "ambiguous_length", message, headers={"Connection": "close"})
         host = headers.get("host", "")
         if not self.settings.is_public and not self._is_known(host):
             message = (
@@ -78,7 +82,10 @@ class Guard:
     def _is_ours(self, origin: str, host: str) -> bool:
         if origin.casefold() in self.settings.origins:
             return True
-        parts = urlsplit(origin.casefold())
+        try:
+            parts = urlsplit(origin.casefold())
+        except ValueError:  # an address in brackets that is none
+            return False
         return parts.netloc != "" and _with_port(parts.netloc, parts.scheme) == _with_port(
             host.casefold(), parts.scheme
         )
