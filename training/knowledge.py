@@ -179,7 +179,9 @@ class Knowledge:
         )
         claim, true = rng.choice(claims)
         examples = [
-            choice(rng, names, names, [float(name == gold) for name in names], asked, "word", "opposite"),
+            choice(
+                rng, names, names, [float(name == gold) for name in names], asked, "word", "opposite", keep_asked=True
+            ),
             noul(rng, claim, true, "word", "opposite claim"),
         ]
         return word, examples, word

@@ -291,6 +291,17 @@ class Intents:
             examples.append(self.question(rng, gold))
         for _ in range(rng.choice((1, 1, 2, 3))):
             asked = gold if rng.random() < 0.5 else rng.choice(self.neighbours(rng, gold))
+            if rng.random() < 0.3:
+                other = rng.choice(self.texts[asked])
+                form = rng.choice(
+                    (
+                        "It means about the same as '{}'.",
+                        "The user asks for the same thing as in: {}",
+                        "Same intent as '{}'",
+                    )
+                )
+                examples.append(noul(rng, form.format(other), float(asked == gold), "same", "intent claim"))
+                continue
             phrase = asked.replace("_", " ") if rng.random() < 0.7 else self.description(rng, asked)
             claim = rng.choice(
                 (

@@ -1,6 +1,7 @@
 """Draws training records from all sources in fixed shares, adds distilled questions, and cuts them into padded batches."""
 
 import random
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from training.events import Events
 from training.grammar import read_topics
 from training.knowledge import FILE_NAMES, SECTIONS, Knowledge
 from training.labelled import GROUP_TEXTS, Labelled
@@ -16,12 +18,13 @@ from training.rendering import Example, Rendered, Renderer
 from training.worlds import Worlds
 
 SHARES = {
-    "facts": 0.21, "structured": 0.14, "ladders": 0.08, "topics": 0.08, "messages": 0.05, "intents": 0.12, "emotions": 0.06,
-    "sentiment": 0.08, "offence": 0.03, "mail": 0.03, "knowledge": 0.08, "distilled": 0.04,
+    "facts": 0.17, "structured": 0.13, "events": 0.10, "ladders": 0.07, "topics": 0.06, "messages": 0.04, "intents": 0.12,
+    "emotions": 0.05, "sentiment": 0.07, "offence": 0.02, "mail": 0.03, "knowledge": 0.08, "distilled": 0.06,
 }  # fmt: skip
 DISTILL_ALSO = 0.35  # share of labelled texts that get a distilled question as well
 TEACHER_TEMPERATURE = 0.06  # of the teacher's cosine
 MAX_QUESTIONS = 6
+BUCKET = 64  # tokens; lengths are padded to a multiple
 
 
 @dataclass(slots=True)
@@ -74,6 +77,7 @@ class Mixture:
         self.labelled = Labelled(corpus)
         self.knowledge = Knowledge(self.labelled.rows["wordnet"], self.labelled.rows["packages"])
         self.worlds = Worlds()
+        self.events = Events(self.worlds.words, self.knowledge.synsets)
         self.teacher = teacher
         self.sources = list(SHARES)
         self.shares = list(SHARES.values())
@@ -85,7 +89,7 @@ class Mixture:
         worlds, labelled = self.worlds, self.labelled
         own = {
             "facts": worlds.fact_record, "structured": worlds.structured_record, "ladders": worlds.ladder_record,
-            "topics": worlds.topic_record, "messages": worlds.message_record,
+            "topics": worlds.topic_record, "messages": worlds.message_record, "events": self.events.draw,
         }  # fmt: skip
         if source in own:
             state, examples = own[source](rng)
@@ -155,11 +159,15 @@ class Mixture:
         return examples[:MAX_QUESTIONS]
 
 
-def pad(records: list[Rendered], multiple: int = 32) -> dict[str, np.ndarray]:
+def rounded(number: int, multiple: int) -> int:
+    return -(-number // multiple) * multiple
+
+
+def pad(records: list[Rendered]) -> dict[str, np.ndarray]:
     """Records as one padded batch: ids, lengths, state spans, questions, kinds, options, owners, targets, teacher rows."""
-    tokens = -(-max(len(record.ids) for record in records) // multiple) * multiple
-    questions = max(len(record.kinds) for record in records)
-    options = max(len(record.owner) for record in records)
+    tokens = rounded(max(len(record.ids) for record in records), BUCKET)
+    questions = rounded(max(len(record.kinds) for record in records), 2)
+    options = rounded(max(len(record.owner) for record in records), 8)
     count = len(records)
     batch = {
         "ids": np.full((count, tokens), 248_044, dtype=np.int32),
@@ -181,24 +189,22 @@ def pad(records: list[Rendered], multiple: int = 32) -> dict[str, np.ndarray]:
 
 
 def batches(
-    mixture: Mixture, renderer: Renderer, seed: int, batch_tokens: int, pool: int = 2_000, max_tokens: int = 768
+    mixture: Mixture, renderer: Renderer, seed: int, batch_tokens: int, max_tokens: int = 768
 ) -> Iterator[dict[str, np.ndarray]]:
-    """Endless padded batches of about batch_tokens tokens, records of like length together."""
+    """Endless padded batches of batch_tokens tokens; records wait in a bucket of their length until it is full.
+
+    Few distinct shapes keep the allocator of the GPU from asking for memory again and again.
+    """
     rng = random.Random(seed)
+    buckets: dict[int, list[Rendered]] = defaultdict(list)
     while True:
-        records = []
-        while len(records) < pool:
-            state, examples, row = mixture.draw(rng)
-            if not examples:
-                continue
-            record = renderer(state, examples, text=row)
-            if len(record.ids) <= max_tokens:
-                records.append(record)
-        records.sort(key=lambda record: len(record.ids))
-        cut: list[list[Rendered]] = [[]]
-        for record in records:
-            if cut[-1] and (len(cut[-1]) + 1) * len(record.ids) > batch_tokens:
-                cut.append([])
-            cut[-1].append(record)
-        rng.shuffle(cut)
-        yield from (pad(group) for group in cut)
+        state, examples, row = mixture.draw(rng)
+        if not examples:
+            continue
+        record = renderer(state, examples, text=row)
+        tokens = rounded(len(record.ids), BUCKET)
+        if tokens > max_tokens:
+            continue
+        buckets[tokens].append(record)
+        if len(buckets[tokens]) >= max(1, batch_tokens // tokens):
+            yield pad(buckets.pop(tokens))

@@ -14,6 +14,7 @@ from training.release import HEAD, HIDDEN, nano_config
 
 TEACHER_WIDTH = 384
 BODY_PREFIX = "model.language_model."
+DROPOUT = 0.1  # of the embedded tokens: the grammars repeat their sentences
 ROW_SCALE = 0.5  # root mean square of a row at the start, beside residual updates of about one
 
 
@@ -51,6 +52,7 @@ class TrainableNano(nn.Module):
         self.backbone = Qwen3_5TextModel(config)
         self.backbone.embed_tokens.requires_grad_(False)
         self.head = BatchedHead(**HEAD)
+        self.dropout = nn.Dropout(DROPOUT)
         self.state_readout = nn.Linear(HIDDEN, HIDDEN, bias=False)
         self.teacher_readout = nn.Linear(HIDDEN, TEACHER_WIDTH, bias=False)
         self._start_near_identity()
@@ -73,7 +75,7 @@ class TrainableNano(nn.Module):
         """
         ids = batch["ids"]
         embedded = self.rows(ids)
-        hidden = self.backbone(inputs_embeds=embedded, use_cache=False).last_hidden_state
+        hidden = self.backbone(inputs_embeds=self.dropout(embedded), use_cache=False).last_hidden_state
         places = torch.arange(ids.shape[1], device=ids.device)
         layout = Layout(
             tokens=places < batch["length"].unsqueeze(1),

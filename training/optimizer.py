@@ -27,7 +27,7 @@ def orthogonalise(matrices: Tensor) -> Tensor:
 class Muon:
     """One step for all matrices; the update's size matches AdamW's, so both share a learning rate."""
 
-    def __init__(self, parameters: Iterable[nn.Parameter], momentum: float = 0.95, weight_decay: float = 0.02) -> None:
+    def __init__(self, parameters: Iterable[nn.Parameter], momentum: float = 0.95, weight_decay: float = 0.05) -> None:
         self.momentum = momentum
         self.weight_decay = weight_decay
         self.groups: dict[torch.Size, list[nn.Parameter]] = defaultdict(list)

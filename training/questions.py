@@ -101,6 +101,7 @@ def choice(
     asked: str | None = None,
     hint: str = "category",
     source: str = "",
+    keep_asked: bool = False,
 ) -> Example:
     """A choice whose ids are the names or say nothing; in the latter case every option keeps a description."""
     order = rng.sample(range(len(names)), len(names))
@@ -116,7 +117,7 @@ def choice(
             texts = list(names)
     total = sum(target)
     target = [(1 - SMOOTH) * target[place] / total + SMOOTH / len(order) for place in order]
-    asked = asked if asked and rng.random() < 0.85 else rng.choice(CHOICE_ASKS)
+    asked = asked if asked and (keep_asked or rng.random() < 0.85) else rng.choice(CHOICE_ASKS)
     return Example(question_id(rng, hint), "choice", asked, list(zip(ids, texts, strict=True)), target, source)
 
 

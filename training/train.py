@@ -7,6 +7,7 @@ The learning rate follows the share of the time used: warm-up, plateau, linear d
 """
 
 import argparse
+import gc
 import json
 import os
 import time
@@ -19,6 +20,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.utils.data import DataLoader, IterableDataset
 
+from training import fast_layers
 from training import teacher as teaching
 from training.evaluation import evaluate, read_items, table, torch_scorer
 from training.losses import decision_loss, readout_loss
@@ -90,6 +92,10 @@ def start_rows(work: Path, teacher: Teacher, renderer: Renderer, device: str, st
     return rows * (ROW_SCALE / rows.pow(2).mean().sqrt())
 
 
+def trainer_count() -> int:
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
 def schedule(share: float) -> float:
     """The factor of the learning rate at a share of the time."""
     if share < WARM_UP:
@@ -115,7 +121,7 @@ class Trainer:
             weight_decay=0.0,
         )
         self.parameters = list(trained.values())
-        self.processes = int(os.environ.get("WORLD_SIZE", "1"))
+        self.processes = trainer_count()
 
     def step(
         self, batch: dict[str, torch.Tensor], teacher: torch.Tensor | None, factor: float
@@ -196,8 +202,7 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-        torch.backends.cuda.matmul.allow_tf32 = True
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if trainer_count() > 1:
         torch.distributed.init_process_group("nccl" if device == "cuda" else "gloo")
     torch.manual_seed(flags.seed)
 
@@ -223,6 +228,11 @@ def main() -> None:
         rows = start_rows(flags.work, teacher, renderer, device, flags.row_steps)
         model.rows.weight.data.copy_(rows)
     say("rows ready")
+    if device == "cuda":
+        fast_layers.install(model.backbone)
+    if trainer_count() > 1:
+        for tensor in model.state_dict().values():
+            torch.distributed.broadcast(tensor, 0)
     trainer = Trainer(model, Rates(flags.rate_matrices, flags.rate_vectors, flags.rate_rows))
     seed = flags.seed * 100_003 + rank * 1_009
     stream = Stream(mixture, renderer, seed, flags.batch_tokens)
@@ -234,9 +244,13 @@ def main() -> None:
     window: list[dict[str, torch.Tensor]] = []
     start = last = last_saved = time.monotonic()
     window_records = 0
+    waited = 0.0
+    ready = time.monotonic()
+    gc.freeze()  # the workers share what is read so far; collecting it would copy it
     notes: dict[str, Any] = {}
     model.train()
     for batch in loader:
+        waited += time.monotonic() - ready
         share = (time.monotonic() - start) / (60 * flags.minutes)
         share = max(share, steps / flags.max_steps)
         if trainer.processes > 1:
@@ -251,6 +265,8 @@ def main() -> None:
         tokens += int(batch["length"].sum())
         moved = {key: value.to(device, non_blocking=True) for key, value in batch.items()}
         window.append(trainer.step(moved, teacher_vectors, schedule(share)))
+        if steps == 1 and device == "cuda":
+            assert fast_layers.gated_delta_rule.calls > 0, "the fast layers are not in use"
         now = time.monotonic()
         if now - last > 15 or (device == "cpu" and steps % 5 == 0):
             means = {
@@ -262,7 +278,7 @@ def main() -> None:
                 f"step {steps} share {share:.2f} {rate:.0f} records/s "
                 + " ".join(f"{k} {v:.3f}" for k, v in means.items())
             )
-            window, last, window_records = [], now, 0
+            window, last, window_records, waited = [], now, 0, 0.0
         notes = {
             "seed": flags.seed, "steps": steps, "records": records * trainer.processes, "tokens": tokens * trainer.processes,
             "minutes": round((now - start) / 60, 2), "processes": trainer.processes, "batch_tokens": flags.batch_tokens,
@@ -272,6 +288,7 @@ def main() -> None:
         if rank == 0 and now - last_saved > 120:
             save(model, flags.out, notes)
             last_saved = now
+        ready = time.monotonic()
     if rank == 0:
         save(model, flags.out, notes)
         say(

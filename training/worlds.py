@@ -48,6 +48,25 @@ MESSAGE_CLAIMS = (
     ("The sender tries to trick the reader.", "fraud"),
     ("Is somebody trying to get money or data dishonestly?", "fraud"),
 )
+GREETINGS = (
+    "Hello,",
+    "Hi team,",
+    "Dear Sir or Madam,",
+    "Good morning,",
+    "Hi there",
+    "To whom it may concern,",
+    "Hey,",
+    "",
+)
+CLOSINGS = (
+    "Kind regards,",
+    "Best wishes",
+    "Thanks in advance,",
+    "Cheers",
+    "Sincerely,",
+    "Looking forward to your reply.",
+    "",
+)
 OPINION = ("About this matter: ", "Note: ", "Update: ", "", "", "", "", "")
 
 
@@ -114,12 +133,18 @@ class Worlds:
         asked = rng.choice(
             ("Which statement follows from the state?", "Which of these is true?", "What does the text say?")
         )
-        return choice(rng, names, statements, [1.0] + [0.0] * len(wrong), asked, "statement", "fact choice")
+        return choice(
+            rng, names, statements, [1.0] + [0.0] * len(wrong), asked, "statement", "fact choice", keep_asked=True
+        )
 
     def wrap_sentences(self, rng: random.Random, sentences: list[str]) -> Any:
         style = rng.random()
-        if style < 0.6:
+        if style < 0.45:
             return rng.choice(OPINION) + " ".join(sentences)
+        if style < 0.62:
+            opening, closing = rng.choice(GREETINGS), rng.choice(CLOSINGS)
+            sign = rng.choice(self.words["name"]) if rng.random() < 0.5 else ""
+            return "\n".join(part for part in (opening, " ".join(sentences), closing, sign) if part)
         if style < 0.7:
             return "\n".join(f"- {sentence}" for sentence in sentences)
         if style < 0.8:
@@ -447,6 +472,7 @@ class Worlds:
             asked,
             name,
             "field choice",
+            keep_asked=True,
         )
 
 
