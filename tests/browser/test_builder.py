@@ -436,7 +436,7 @@ def test_a_problem_stands_beside_its_field_and_is_bound_to_it(open_page: Open) -
     named = page.evaluate("(id) => document.getElementById(id).textContent", field.get_attribute("aria-describedby"))
     assert named == "found the id 'sales' twice: option 1 has it too. Rename one."
     page.click("text=Collapse all")
-    assert card(page, 0).locator(".alerts").inner_text() == "1 problem"
+    assert card(page, 0).locator(".alerts").text_content() == "1 problem"
     page.click("[aria-label='Run'] .clef-run")
     page.wait_for_function("() => document.activeElement.matches('.clef-question textarea')")
     assert focused(page) == "Option 2, id"
@@ -460,7 +460,7 @@ def test_advice_is_given_and_never_blocks(open_page: Open) -> None:
     page = open_page()
     load(page, {"team": {**TEAM["team"], "criteria": {"sales": "Plans", "billing": "Money", "press": "News"}}})
     page.wait_for_selector("[data-code=no_way_out]")
-    assert card(page, 0).locator(".order").inner_text() == "the model reads: billing, press, sales"
+    assert card(page, 0).locator(".order").text_content() == "the model reads: billing, press, sales"
     page.keyboard.press("ControlOrMeta+Enter")
     answered(page)
     page.click("[data-code=no_way_out] >> text=Add it")
@@ -475,9 +475,9 @@ def test_costs_are_those_of_the_plan(open_page: Open, server: Any) -> None:
     load(page, TEAM)
     encoded = server.decider.plan(parse_record({"state": "x", "questions": TEAM}))
     spans = [span.length for span in encoded.questions[2].option_spans]
-    assert card(page, 2).locator(".tokens").all_inner_texts() == [str(length) for length in spans]
+    assert card(page, 2).locator(".tokens").all_text_contents() == [str(length) for length in spans]
     total = sum(segment.num_tokens for segment in encoded.ledger if segment.question == 2)
-    assert card(page, 2).locator(".count").inner_text() == str(total)
+    assert card(page, 2).locator(".count").text_content() == str(total)
 
 
 # --- safety, access, phone ---
