@@ -31,8 +31,6 @@ FLAGS = [
 ]
 PRESETS = Path(__file__).parent.parent.parent / "presets"
 DESK, PHONE = (1440, 900), (390, 844)
-# Chromium says this of every form with a password-like name, Gradio of its own fonts: neither is ours.
-IGNORED: tuple[str, ...] = ()
 
 
 @dataclass
@@ -107,7 +105,7 @@ def profile(browser: Any) -> Iterator[Callable[..., Any]]:
 
         def watch(page: Any) -> None:
             page.on("pageerror", lambda error: faults.append(f"uncaught: {error}"))
-            page.on("console", lambda line: faults.append(f"{line.type}: {line.text}") if _is_fault(line) else None)
+            page.on("console", lambda line: faults.append(f"console: {line.text}") if line.type == "error" else None)
             page.on(
                 "request", lambda sent: faults.append(f"elsewhere: {sent.url}") if _is_elsewhere(sent.url) else None
             )
@@ -135,10 +133,6 @@ def open_page(profile: Callable[..., Any], server: Server) -> Callable[..., Any]
         return page
 
     return opened
-
-
-def _is_fault(line: Any) -> bool:
-    return line.type == "error" and not any(part in line.text for part in IGNORED)
 
 
 def _is_elsewhere(url: str) -> bool:

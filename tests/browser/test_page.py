@@ -249,6 +249,14 @@ def test_a_link_carries_the_whole_set_up_to_another_profile(open_page: Open, pro
     assert draft(other)["questions"] == draft(page)["questions"]
 
 
+def test_a_link_that_cannot_be_copied_is_shown(open_page: Open) -> None:
+    page = open_page()
+    page.evaluate("() => { navigator.clipboard.writeText = async () => { throw new Error('forbidden'); }; }")
+    page.keyboard.press("Alt+L")
+    page.wait_for_selector("dialog[open] textarea")
+    assert "#c1=" in page.input_value("dialog[open] textarea")
+
+
 def test_a_link_asks_before_it_replaces_a_draft(open_page: Open) -> None:
     page = open_page()
     page.fill(STATE, '"first"')
@@ -421,3 +429,23 @@ def test_no_template_or_markup_from_a_text_is_ever_run(open_page: Open) -> None:
     assert page.locator("img[src=x]").count() == 0
     assert not re.search(r"(?<![0-9,.])49(?![0-9,.%])", page.inner_text(".clef-answer"))
     assert "U+202E" in page.inner_text(".clef-answer")
+
+
+def test_a_short_clip_comes_from_the_camera(open_page: Open) -> None:
+    page = open_page()
+    page.get_by_role("button", name="Camera").click()
+    page.wait_for_function("() => document.querySelector('.clef-camera')?.currentTime > 0")
+    page.get_by_role("button", name="Record a clip").click()
+    start = page.evaluate("() => document.querySelector('.clef-camera').currentTime")
+    page.wait_for_function("(start) => document.querySelector('.clef-camera').currentTime > start + 1.5", arg=start)
+    page.get_by_role("button", name="Stop recording").click()
+    page.wait_for_selector(".clef-frames img")
+    assert draft(page)["media"][0]["kind"] == "video"
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_every_tab_opens_by_its_name(open_page: Open, size: tuple[int, int]) -> None:
+    page = open_page(size)
+    for name in ("export", "budget", "prompt", "answers"):
+        page.evaluate("(name) => window.clef.emit('open-tab', name)", name)
+        page.wait_for_selector(f"#clef-{name} .clef-root > *")

@@ -42,13 +42,13 @@ def test_the_only_public_endpoints_are_decide_and_plan(page: gr.Blocks) -> None:
 
 def test_every_call_of_the_model_takes_its_turn_and_goes_through_the_queue(page: gr.Blocks) -> None:
     model = [fn for fn in page.fns.values() if fn.concurrency_id == "model"]
-    assert len(model) == 2
+    assert len(model) >= 2
     assert all(fn.concurrency_limit == 1 and fn.queue for fn in model)
 
 
-def test_stopping_cancels_the_run(page: gr.Blocks) -> None:
-    run = next(fn for fn in page.fns.values() if fn.concurrency_id == "model" and fn.api_visibility == "private")
-    assert [fn.cancels for fn in page.fns.values() if fn.cancels] == [[run._id]]
+def test_every_call_of_the_page_to_the_model_can_be_stopped(page: gr.Blocks) -> None:
+    calls = {fn._id for fn in page.fns.values() if fn.concurrency_id == "model" and fn.api_visibility == "private"}
+    assert {stopped for fn in page.fns.values() for stopped in fn.cancels} == calls
 
 
 def test_no_template_holds_a_value(page: gr.Blocks) -> None:

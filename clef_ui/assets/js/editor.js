@@ -172,16 +172,20 @@
     }
 
     async function copyLink() {
+      let address;
       try {
-        const address = await storage.link(draft);
-        await navigator.clipboard.writeText(address);
-        bar.notify(`The link is copied (${window.clef.tokens(address.length)} characters). It holds the whole set-up${draft.media.length ? " except the pictures and clips" : ""} and nothing is stored on a server.`);
+        address = await storage.link(draft);
       } catch (error) {
-        if (!(error instanceof DOMException)) return bar.notify(error.message, { bad: true });
-        const address = await storage.link(draft); // no clipboard on plain http: show it instead
-        await window.clef.dialog("Link to this set-up", (body) => body.append(h("textarea.clef-state", { readOnly: true, rows: 6, "aria-label": "Link", onfocus: (event) => event.target.select() }, address)));
+        return bar.notify(error.message, { bad: true });
       }
-      return undefined;
+      try {
+        await navigator.clipboard.writeText(address);
+      } catch { // there is no clipboard on plain http, or it was forbidden
+        return window.clef.dialog("Link to this set-up", (body) => body.append(
+          h("p", {}, "The browser does not let the page copy. Copy the link from here:"),
+          h("textarea.clef-state", { readOnly: true, rows: 6, autofocus: true, "aria-label": "Link", onfocus: (event) => event.target.select() }, address)));
+      }
+      return bar.notify(`The link is copied (${window.clef.tokens(address.length)} characters). It holds the whole set-up${draft.media.length ? " except the pictures and clips" : ""} and nothing is stored on a server.`);
     }
 
     async function openLink() {
@@ -235,8 +239,11 @@
     on("notify", ({ text, ...options }) => bar.notify(text, options));
     on("open-presets", openPresets);
     on("copy-link", copyLink);
-    on("open-tab", (name) => {
-      const tab = [...document.querySelectorAll("#clef-tabs [role=tab]")].find((each) => each.textContent.trim().toLowerCase() === name);
+    // A tab by its name or by its place from 1; on a narrow page the last ones stand in a menu.
+    on("open-tab", (wanted) => {
+      const tabs = [...document.querySelectorAll("#clef-tabs [role=tab], #clef-tabs .overflow-dropdown button")];
+      const nameOf = (tab) => tab.dataset.tabId || tab.textContent.trim().toLowerCase().replaceAll(" ", "-");
+      const tab = tabs.find((each, index) => nameOf(each) === wanted || index + 1 === wanted);
       tab?.click();
       tab?.focus();
     });

@@ -9,7 +9,7 @@
     ["Alt + P", "presets"],
     ["Alt + L", "copy a link to this set-up"],
     ["Alt + Z", "undo the last larger change (preset, paste, link, removal)"],
-    ["Alt + 1 … 4", "answers, prompt, budget, export"],
+    ["Alt + 1, 2, 3 …", "the tabs on the right: answers, prompt and so on"],
     ["Alt + ← or →", "on a picture: move it"],
     ["Delete", "on a picture or clip: remove it"],
     ["?", "this list, outside of a text field"],
@@ -104,7 +104,8 @@
       }
       if (!event.altKey || event.ctrlKey || event.metaKey) return;
       const action = { KeyP: "open-presets", KeyL: "copy-link", KeyZ: "undo" }[event.code];
-      const tab = ["answers", "prompt", "budget", "export"][["Digit1", "Digit2", "Digit3", "Digit4"].indexOf(event.code)];
+      const place = /^Digit([1-9])$/.exec(event.code);
+      const tab = place && Number(place[1]);
       if (!action && !tab) return;
       event.preventDefault();
       if (action) emit(action);
