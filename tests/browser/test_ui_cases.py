@@ -9,7 +9,6 @@ import pytest
 from cases import read_cases
 from driving import answered, draft, drop, notice, paste, planned
 
-
 pytestmark = pytest.mark.browser
 
 Open = Callable[..., Any]

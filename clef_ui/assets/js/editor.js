@@ -220,7 +220,7 @@
     document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) root.classList.remove("dropping"); });
     document.addEventListener("drop", (event) => {
       root.classList.remove("dropping");
-      if (!hasFiles(event) || event.target.closest?.("[data-own-drop]")) return;
+      if (!hasFiles(event) || event.defaultPrevented) return; // another part of the page took it
       event.preventDefault();
       takeFiles([...event.dataTransfer.files]);
     });
