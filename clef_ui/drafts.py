@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from clef_model.decision import Limits
+from clef_model.encoding import limit_problems
 from clef_model.errors import InvalidRecord, Notice
 from clef_model.json_paths import shown
 from clef_model.json_text import line_and_column, scan_json
@@ -185,4 +186,10 @@ def _limits(draft: Draft) -> tuple[Limits | None, list[DraftProblem]]:
 
     max_length = number("maxLength", typed.max_length, 1)
     max_state_tokens = number("maxStateTokens", typed.max_state_tokens, 0) if typed.max_state_tokens.strip() else None
+    if not problems:
+        fields = {where: field for field, where in _NUMBER_FIELDS.items()}
+        problems = [
+            DraftProblem(problem.where, problem.message, area="limits", field=fields.get(problem.where))
+            for problem in limit_problems(max_length, max_state_tokens)
+        ]
     return None if problems else Limits(max_length, max_state_tokens, typed.truncate), problems

@@ -401,6 +401,24 @@ def test_form_and_json_agree_digit_by_digit(open_page: Open) -> None:
     assert field.input_value() == text.replace("1.0,", "1.50,")
 
 
+def test_another_writing_of_the_same_questions_leaves_the_answers_current(open_page: Open) -> None:
+    page = open_page()
+    load(page, TEAM)
+    page.keyboard.press("ControlOrMeta+Enter")
+    answered(page)
+    page.click(JSON)
+    page.wait_for_function("() => window.clef.draft.questionsMode === 'json'")
+    assert not page.evaluate("() => window.clef.isStale()")
+    page.get_by_label("Questions as JSON").press("End")
+    page.keyboard.type(" ")
+    assert page.evaluate("() => window.clef.isStale()")
+    page.keyboard.press("Backspace")
+    assert not page.evaluate("() => window.clef.isStale()")
+    page.click(FORM)
+    page.wait_for_function("() => window.clef.draft.questionsMode === 'form'")
+    assert not page.evaluate("() => window.clef.isStale()")
+
+
 def test_broken_json_is_kept_with_its_place_and_runs_once_mended(open_page: Open) -> None:
     page = open_page()
     load(page, TEAM)

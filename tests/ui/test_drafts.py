@@ -319,6 +319,12 @@ def test_limits_are_read_from_what_was_typed() -> None:
     assert to_limits(Draft(limits=LimitsDraft("1", "0"))).max_state_tokens == 0
 
 
+def test_a_limit_beyond_the_models_positions_is_refused_beside_its_field() -> None:
+    (problem,) = read_parts(Draft(questions=(noul(1, "q"),), limits=LimitsDraft("262145")), {}).problems
+    assert (problem.area, problem.field, problem.where) == ("limits", "maxLength", "max_length")
+    assert problem.message.startswith("found the number 262145; a whole number of tokens from 1 to 262,144")
+
+
 def test_half_a_surrogate_pair_in_a_text_is_refused_with_its_place() -> None:
     (problem,) = read_parts(Draft(state_text="ab\nc\ud83d", questions=(noul(1, "q"),)), {}).problems
     assert (problem.area, problem.line, problem.column) == ("state", 2, 2)

@@ -63,6 +63,13 @@ window.clef = (() => {
     return decided !== null && draft !== null && fingerprint(draft) !== decided;
   }
 
+  // For a change of how the draft is written and not of what it asks: answers that were current stay so.
+  function rewritten(change) {
+    const current = decided !== null && !isStale();
+    change();
+    if (current) markDecided(draft);
+  }
+
   // Invisible and direction-changing characters, shown by their code so that nothing can hide or reorder the page.
   const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/gu;
 
@@ -144,7 +151,7 @@ window.clef = (() => {
   }
 
   return {
-    panels, h, replace, append, on, emit, call, debounce, setText, dialog, ask, setDraft, markDecided, isStale,
+    panels, h, replace, append, on, emit, call, debounce, setText, dialog, ask, setDraft, markDecided, isStale, rewritten,
     fingerprint, shown, tokens, percent, mount,
     get draft() { return draft; },
   };

@@ -1,7 +1,7 @@
 // The schema builder: the list of question cards, its JSON twin, undo, and the word on what the server says of them.
 (() => {
   "use strict";
-  const { h, replace, shown, setText, tokens, call, emit } = window.clef;
+  const { h, replace, shown, setText, tokens, call, emit, rewritten } = window.clef;
   const { makeCard, KINDS } = window.clef.questionCard;
 
   // `host`: getDraft(), update(patch) merges into the draft and plans, server with `form` and `questions_json`.
@@ -204,7 +204,7 @@
       } while (asked !== questions); // typed on meanwhile
       written = { text: view.text, questions: asked };
       editor.value = view.text;
-      host.update({ questionsMode: "json", questionsText: view.text });
+      rewritten(() => host.update({ questionsMode: "json", questionsText: view.text }));
       drawMode();
       editor.focus();
       editor.setSelectionRange(0, 0);
@@ -224,7 +224,7 @@
         return;
       }
       load(view === written ? view.questions : adopt(view.questions));
-      host.update({ questionsMode: "form", questions });
+      rewritten(() => host.update({ questionsMode: "form", questions }));
       drawMode();
       modes[0].focus();
       announce("Questions as a form");
