@@ -44,7 +44,17 @@ def test_an_ordinary_record_is_accepted_by_all() -> None:
 
 
 def test_every_profile_has_its_source_and_date() -> None:
-    assert [*PROFILES] == ["release", "workers-ai", "sglang", "vllm-fork", "llama-cpp", "ollama", "mlx", "coreai"]
+    assert [*PROFILES] == [
+        "release",
+        "workers-ai",
+        "sglang",
+        "vllm-fork",
+        "llama-cpp",
+        "ollama",
+        "mlx",
+        "mlx-vlm",
+        "coreai",
+    ]
     for profile in PROFILES.values():
         assert profile.source
         assert profile.title
@@ -66,7 +76,7 @@ def test_a_misspelt_fact_in_the_data_stops_the_reading() -> None:
         ),
         ("release", record({"c": choice(256)}), []),
         ("ollama", record({"c": choice(27)}), [("refused", "found 27 options; Ollama 0.40 takes 2 to 26.", None)]),
-        ("llama-cpp", record({"c": choice(1)}), [("refused", "found 1 option; llama.cpp takes 2 to 255.", None)]),
+        ("llama-cpp", record({"c": choice(256)}), [("refused", "found 256 options; llama.cpp takes 1 to 255.", None)]),
         (
             "workers-ai",
             record({"l": {"type": "score", "instructions": "How?", "criteria": ["x"] * 11}}),
@@ -222,6 +232,7 @@ def test_a_long_state_is_cut_or_refused_by_the_servers_own_rules() -> None:
             )
         ],
         "mlx": [cut],
+        "mlx-vlm": [cut],
         "coreai": [("refused", f"the record has {total:,} tokens; CoreAI holds 4,096 and never cuts.", None)],
     }
 
