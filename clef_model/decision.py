@@ -31,7 +31,7 @@ class Timing:
     """Milliseconds; `total_ms` includes what the other two leave out."""
 
     encode_ms: float
-    forward_ms: float
+    forward_ms: float  # the pass; of another server, from sending to the whole reply, retries and waits included
     total_ms: float
 
 
@@ -61,13 +61,17 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answers of one record, in its question order, with the exact prompt they were computed on."""
+    """The answers of one record, in its question order, with the exact prompt they were computed on.
+
+    When another server answered, the prompt is what this machine plans for it, and `said` is its reply as it came.
+    """
 
     encoded: EncodedRecord
     answers: tuple[Answer, ...]
     timing: Timing
     model: ModelStatus
     notices: tuple[Notice, ...] = ()
+    said: Mapping[str, Json] | None = None
 
 
 Progress = Callable[[float, str], None]  # share done (0 to 1), what is being done; may raise to stop the work

@@ -71,3 +71,15 @@ class BrokenAnswer(ClefError):
 
 class Unsupported(ClefError):
     """The loaded model cannot answer this kind of record, for example media with a text-only release."""
+
+
+class RemoteFailed(ClefError):
+    """Another server gave no answer: out of reach, busy, refusing, or replying with something else.
+
+    `status` is its HTTP status, if it gave one; `is_unreachable` when the record cannot have got there at all.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, is_unreachable: bool = False) -> None:
+        self.status = status
+        self.is_unreachable = is_unreachable
+        super().__init__(message)
