@@ -13,6 +13,7 @@ from clef_ui.deciding import Desk, PageDecider
 from clef_ui.endpoints import add_endpoints
 from clef_ui.pages.decide import decide_page
 from clef_ui.presets import Preset
+from clef_ui.routes import page_routes
 from clef_ui.runs import Runs
 from clef_ui.uploads import MediaStore
 from clef_ui.views.status import status_view
@@ -53,6 +54,7 @@ def serve(
         ssr_mode=False,
         show_error=False,
         footer_links=[],
+        app_kwargs={"routes": page_routes()},
         run_history=False,  # it would keep what people typed in a second place
     )
     then()

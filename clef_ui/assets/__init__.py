@@ -26,12 +26,27 @@ SCRIPTS = (
     "prompt_search.js",
     "prompt_ids.js",
     "prompt.js",
+    "charts.js",
+    "icicle.js",
     "budget_parts.js",
     "budget_lengths.js",
     "budget.js",
+    "servers.js",
+    "analysis.js",
+    "cut_effect.js",
+    "sweep.js",
     "export.js",
 )
-STYLES = ("theme.css", "editor.css", "questions.css", "answers.css", "prompt.css", "budget.css", "export.css")
+STYLES = (
+    "theme.css",
+    "editor.css",
+    "questions.css",
+    "answers.css",
+    "prompt.css",
+    "budget.css",
+    "analyses.css",
+    "export.css",
+)
 
 
 @cache

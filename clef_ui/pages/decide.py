@@ -13,8 +13,10 @@ from clef_ui.deciding import Desk
 from clef_ui.draft_types import Draft, draft_view
 from clef_ui.events import on_model_call
 from clef_ui.export_calls import export_calls
+from clef_ui.pages.cut_effect import cut_effect_page
 from clef_ui.presets import Preset
 from clef_ui.result_calls import budget_calls, prompt_calls
+from clef_ui.server_calls import server_calls
 from clef_ui.uploads import MAX_ITEM_BYTES, MediaStore
 
 RUN_FAILED = "() => { window.clef.emit('run-failed'); return []; }"
@@ -34,6 +36,9 @@ def decide_page(desk: Desk, presets: Sequence[Preset], limits: Limits) -> None:
                 panel("prompt", functions=prompt_calls(decider, store))
             with gr.Tab("Budget", id="budget"):
                 panel("budget", functions=budget_calls(decider, store))
+                panel("servers", functions=server_calls(decider, store))
+            with gr.Tab("Cut effect", id="cut-effect"):
+                cut_effect_page(decider, store, desk.runs)
             with gr.Tab("Export", id="export"):
                 panel("export", functions=export_calls(decider, store))
 

@@ -68,7 +68,8 @@ window.clef.panels.budget = (root, panel) => {
         lost.isText ? "The model reads the start and never the end. " : "Keys are sorted before the cut, so names decide what is lost. ",
         names.length > 0 && ["Lost: ", names.map((name, index) => [index ? ", " : "", h("code.k", {}, shown(name))]), ". "],
         lost.cutPath && ["Cut in two: ", h("code.k", {}, shown(lost.cutPath.replace(/^state\.?/, "") || "the whole")), ". "],
-        lost.splitsCharacter && "The last character is cut in two."),
+        lost.splitsCharacter && "The last character is cut in two. ",
+        h("button.btn.small", { type: "button", onclick: () => window.clef.emit("ask-cut") }, "Did it matter?")),
       h("div.two", {},
         h("div.box", {}, h("h3", {}, "What the model did not see"), text,
           rest > 0 && h("button.btn.small", { type: "button", onclick: (event) => wholeLost(text, event.target) }, `Show all ${tokens(lost.lostCharacters)} characters`)),
@@ -194,7 +195,7 @@ window.clef.panels.budget = (root, panel) => {
     const note = costs.all > costs.rows.length && `The ${tokens(costs.rows.length)} outermost of ${tokens(costs.all)} are listed; deeper ones are counted in those above them.`;
     return h("section", {}, h("div.section-head", {}, h("h3", {}, costs.kind === "json" ? "State, key by key" : "State, paragraph by paragraph")),
       costs.kind === "json" && h("p.muted.small-note", {}, "In the prompt's order: keys are sorted at every depth. A token that spans two values is counted where it begins. ", note),
-      stateTable(view, { show: jump }));
+      window.clef.icicle(view), stateTable(view, { show: jump }));
   }
 
   function media(view) {
