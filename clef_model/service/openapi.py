@@ -1,5 +1,6 @@
 """The service's OpenAPI document."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from clef_model.service.settings import ServiceSettings
@@ -10,11 +11,12 @@ ANY: Schema = {"description": "Any JSON value."}
 PROBABILITY: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 TEXT: Schema = {"type": "string"}
+NAMED: Schema = {"type": "object", "minProperties": 1, "propertyNames": {"minLength": 1}}
 INSTRUCTIONS: Schema = {"description": "What is asked; any JSON value. Null, empty or absent: the id is asked."}
 
 
-def openapi_document(settings: ServiceSettings) -> Schema:
-    """OpenAPI 3.1; the bounds in it are this server's."""
+def openapi_document(settings: ServiceSettings, names: Sequence[str]) -> Schema:
+    """OpenAPI 3.1; the bounds in it are this server's, and `names` those of its model, when it is known."""
     secured: Schema = {"security": [{"key": []}]} if settings.key is not None else {}
     return {
         "openapi": "3.1.0",
@@ -25,21 +27,21 @@ def openapi_document(settings: ServiceSettings) -> Schema:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
-            "/v1/systemone": _post("Answer one request", "Request", "Response", secured, named=True),
-            "/v1/systemone/batch": _post("Answer a batch, in order", "Batch", "Responses", secured, named=True),
-            "/v1/plan": _post("Where every token goes; needs no weights", "Request", "Plan", secured, named=True),
+            "/v1/systemone": _post("Answer one request", "Request", "Response", secured),
+            "/v1/systemone/batch": _post("Answer a batch, in order", "Batch", "Responses", secured),
+            "/v1/plan": _post("Where every token goes; needs no weights", "Request", "Plan", secured),
             "/v1/models": _get("The model, under each of its names", "Models", secured, other=(503,)),
             "/health": _get("Whether the model is loaded, and who uses it", "Health", {}, other=()),
             "/openapi.json": _get("This document", None, {}, other=()),
         },
         "components": {
-            "schemas": {**_requests(settings), **_answers(), "Error": _error(), "Model": _model()},
+            "schemas": {**_requests(settings, names), **_answers(), "Error": _error(), "Model": _model()},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }
 
 
-def _post(summary: str, body: str, answer: str, secured: Schema, *, named: bool) -> Schema:
+def _post(summary: str, body: str, answer: str, secured: Schema) -> Schema:
     statuses = (400, 403, 408, 413, 415, 421, 422, 429, 500, 503)
     headers = {"X-Clef-Model": {"schema": TEXT}, "X-Clef-Revision": {"schema": TEXT}}
     content = {"application/json": {"schema": _ref(body)}}
@@ -87,7 +89,7 @@ def _errors(statuses: tuple[int, ...], secured: Schema) -> Schema:
     return errors
 
 
-def _requests(settings: ServiceSettings) -> Schema:
+def _requests(settings: ServiceSettings, names: Sequence[str]) -> Schema:
     longest = settings.highest_max_length
     call: Schema = {
         "max_length": {"type": "integer", "minimum": 1, "maximum": longest, "default": settings.limits.max_length},
@@ -101,10 +103,11 @@ def _requests(settings: ServiceSettings) -> Schema:
     }
     file = _object({"content_type": TEXT, "base64": TEXT}, required=["content_type", "base64"])
     image: Schema = {"anyOf": [{"type": "string", "pattern": "^data:"}, file]}
+    known: Schema = {"enum": list(names)} if names else {}
     record: Schema = {
-        "model": {"type": "string", "description": "A name of GET /v1/models. Absent: the one there is."},
+        "model": {"type": "string", "description": "A name of GET /v1/models. Absent: the one there is.", **known},
         "state": ANY,
-        "questions": {"type": "object", "minProperties": 1, "additionalProperties": _ref("Question")},
+        "questions": {**NAMED, "additionalProperties": _ref("Question")},
         "images": {"type": ["array", "null"], "items": image},
         "videos": {"type": ["array", "null"], "items": ANY},
         "id": {"type": ["string", "integer"], "minLength": 1},
@@ -116,7 +119,7 @@ def _requests(settings: ServiceSettings) -> Schema:
                 "requests": {
                     "type": "array",
                     "minItems": 1,
-                    "maxItems": settings.max_batch,
+                    "description": f"At most {settings.max_batch:,}; more are refused with 413.",
                     "items": _object(record, required=["state", "questions"]),
                 },
                 **call,
@@ -126,7 +129,7 @@ def _requests(settings: ServiceSettings) -> Schema:
         "Question": {
             "oneOf": [
                 _question("noul", {"type": ["object", "null"]}, required=()),
-                _question("choice", {"type": "object", "minProperties": 1}, required=("criteria",)),
+                _question("choice", NAMED, required=("criteria",)),
                 _question("score", {"type": "array", "minItems": 1}, required=("criteria",)),
             ]
         },

@@ -81,7 +81,9 @@ def service_routes(decider: Decider, lane: Lane, settings: ServiceSettings) -> l
         return json_response(state, 200 if state["status"] == "ready" else 503)
 
     async def document(request: Request) -> Response:
-        return json_response(openapi_document(settings))
+        status = answering.status()
+        names = () if status is None else (*served_names(status, settings), ANY_MODEL)
+        return json_response(openapi_document(settings, names))
 
     return [
         Route("/v1/systemone", Endpoint("POST", systemone, settings)),
