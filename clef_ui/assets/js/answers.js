@@ -101,7 +101,7 @@ window.clef.panels.answers = (root, panel) => {
     const details = h("details.raw", {}, h("summary", {}, "System One response"));
     details.addEventListener("toggle", () => {
       if (!details.open || details.querySelector("pre")) return;
-      details.append(h("div.raw-tools", {}, copy, copied), h("pre", { tabIndex: 0, "aria-label": "System One response" }, view.response));
+      details.append(h("div.raw-tools", {}, copy, copied), window.clef.exactly(h("pre", { tabIndex: 0, "aria-label": "System One response" }), view.response));
     });
     return details;
   }

@@ -17,12 +17,12 @@ window.clef.budgetParts = (() => {
     const cell = (part) => h("button", { type: "button", class: "cell g-" + part.group, style: { flexGrow: String(part.tokens / whole) },
       title: `${part.label}: ${tokens(part.tokens)} tokens, ${share(part.tokens, view.total)}`,
       "aria-label": `${part.label}: ${tokens(part.tokens)} tokens, ${share(part.tokens, view.total)}. Show in the prompt.`, onclick: () => actions.show(part) },
-      h("span", {}, shown(part.label), " ", h("b", {}, tokens(part.tokens))));
+      h("span.label", {}, h("span.name", {}, shown(part.label)), " ", h("b", {}, tokens(part.tokens))));
     const exactly = view.exact ? "" : "about ";
     return h("div.row-bar", {},
       h("div.ledger", { role: "group", "aria-label": "Tokens of the whole row" }, kept.filter((part) => part.tokens > 0).map(cell),
-        free > 0 && h("span.cell.free", { style: { flexGrow: String(Math.min(free, used * 3) / whole) } }, h("span", {}, `free ${tokens(free)}`)),
-        lost > 0 && h("span.cell.g-cut.lost", { style: { flexGrow: String(lost / whole) }, title: `${tokens(lost)} tokens of the state are not in the prompt` }, h("span", {}, `cut ${tokens(lost)}`))),
+        free > 0 && h("span.cell.free", { style: { flexGrow: String(Math.min(free, used * 3) / whole) } }, h("span.label", {}, h("span.name", {}, "free"), " ", h("b", {}, tokens(free)))),
+        lost > 0 && h("span.cell.g-cut.lost", { style: { flexGrow: String(lost / whole) }, title: `${tokens(lost)} tokens of the state are not in the prompt` }, h("span.label", {}, h("span.name", {}, "cut"), " ", h("b", {}, tokens(lost))))),
       h("div.scale", {}, h("span", {}, `${exactly}${tokens(used)} of ${tokens(view.limit)} tokens used`, free > used * 3 && h("span.muted", {}, " (free space not to scale)")),
         h("span", {}, lost ? h("b.bad", {}, `${tokens(lost)} cut`) : used > view.limit ? h("b.bad", {}, `${tokens(used - view.limit)} over`) : "nothing cut")));
   }

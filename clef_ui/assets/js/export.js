@@ -42,7 +42,7 @@ window.clef.panels.export = (root, panel) => {
       h("div.raw-tools", {}, h("button.btn.small", { type: "button", onclick: run((text) => window.clef.copy(text, status)) }, "Copy"),
         h("button.btn.small", { type: "button", onclick: run((text) => save(`clef-${snippet.name}.${suffix}`, text)) }, "Save"), status,
         !snippet.whole && h("span.muted", {}, "Embedded files are shortened here; Copy and Save give the whole.")),
-      h("pre", { tabIndex: 0, "aria-label": snippet.title }, snippet.text));
+      window.clef.exactly(h("pre", { tabIndex: 0, "aria-label": snippet.title }), snippet.text));
   }
 
   function servers(verdicts) {

@@ -5,7 +5,7 @@ window.clef.panels.prompt = (root, panel) => {
   const KEPT = "clef.prompt";
   const settings = Object.assign({ granularity: "segments", whitespace: false, ids: false }, kept());
   const search = window.clef.promptSearch.create();
-  const state = { asked: null, sequence: 0, model: null, box: null, ids: null, pending: null, visible: false, showsAll: false };
+  const state = { asked: null, sequence: 0, model: null, box: null, ids: null, pending: window.clef.selected || null, visible: false, showsAll: false };
 
   root.classList.add("clef-prompt");
   const notes = h("div.notes", { role: "status" });

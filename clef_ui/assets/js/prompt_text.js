@@ -171,10 +171,10 @@ window.clef.promptText = (() => {
 
     function offsetOf(node, offset, fallback) {
       const element = node.nodeType === 1 ? node : node.parentElement;
-      const line = element.closest(".row");
+      const line = element.closest("[data-row]");
       if (!line) {
         const rows = element.nodeType === 1 && element.childNodes[offset] ? element.childNodes[offset] : null;
-        const next = rows && rows.nodeType === 1 ? (rows.matches(".row") ? rows : rows.querySelector(".row")) : null;
+        const next = rows && rows.nodeType === 1 ? (rows.matches("[data-row]") ? rows : rows.querySelector("[data-row]")) : null;
         return next ? model.rows[Number(next.dataset.row)].start : element.closest(".cut-part") ? model.cutAfter.end : fallback;
       }
       const before = document.createRange();
@@ -188,3 +188,10 @@ window.clef.promptText = (() => {
 
   return { create, put };
 })();
+
+// A text in an element, its invisible characters shown by their codes; textContent stays the text to the character.
+window.clef.exactly = (element, text) => {
+  "use strict";
+  window.clef.promptText.put(element, text, false);
+  return element;
+};
