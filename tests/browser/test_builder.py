@@ -278,10 +278,13 @@ def test_another_type_keeps_the_texts_and_brings_them_back(open_page: Open) -> N
         "instructions": "Which team?",
         "criteria": ["Plans", "Money", "other"],
     }
+    assert card(page, 0).get_by_label("Level 2 of 2, description").input_value() == "other"
     kind.select_option("noul")
     assert asked(page)["team"] == {"type": "noul", "instructions": "Which team?"}
+    assert card(page, 0).get_by_label("What true means").is_visible()
     kind.select_option("choice")
     assert asked(page) == TEAM
+    assert card(page, 0).get_by_label("Option 3, id").input_value() == "other"
 
 
 def test_collapsing_changes_nothing_that_is_asked(open_page: Open) -> None:

@@ -13,7 +13,8 @@ window.clef.questionCard = (() => {
     const ids = { body: newId("body"), type: newId("type"), order: newId("order") };
     const kept = {}; // what each type held before the type was switched away
     let current = question;
-    let options = null;
+    let options = null; // the rows, which are of one type
+    let rowsKind = null;
     let box = null; // the open box for pasting a list
     let entry = null; // this card's part of the plan
     let loose = []; // problems that belong to no single field
@@ -37,7 +38,7 @@ window.clef.questionCard = (() => {
       { label: "Move up", keys: "Alt ↑", run: () => list.move(uid, -1) },
       { label: "Move down", keys: "Alt ↓", run: () => list.move(uid, 1) },
       { label: "Duplicate", run: () => list.duplicate(uid) },
-      ...(isCollapsed() ? [] : instructions.kinds().map((kind) => ({ ...kind, label: "Instructions: " + kind.label[0].toLowerCase() + kind.label.slice(1).replace("jSON", "JSON") }))),
+      ...(isCollapsed() ? [] : instructions.kinds().map((kind) => ({ ...kind, label: "Instructions: " + kind.label[0].toLowerCase() + kind.label.slice(1) }))),
       { label: "Show in the prompt", run: () => list.show(uid) },
       { label: "Remove", apart: true, run: () => list.remove(uid) },
     ]);
@@ -59,7 +60,7 @@ window.clef.questionCard = (() => {
     const problems = h("div.problems", { role: "group", "aria-label": "Problems of this question", hidden: true });
     const advice = h("ul.advices", { "aria-label": "Advice", hidden: true });
     const body = h("div.qbody", { id: ids.body }, h("div", {}, instructions.element, instructions.notes), place, actions, problems, advice);
-    const element = h("article.card.clef-question", { "data-uid": String(uid) }, head, body);
+    const element = h("article.card.clef-question", { "data-uid": String(uid), onfocusout: () => drawAlerts() }, head, body);
 
     function isCollapsed() {
       return element.classList.contains("collapsed");
@@ -67,6 +68,7 @@ window.clef.questionCard = (() => {
 
     function makeOptions(isNew) {
       closeBox();
+      rowsKind = current.kind;
       options = optionList(current.kind, {
         change: (next) => change({ options: next }),
         removed: (option, at) => list.undoable(`Removed ${current.kind === "score" ? `level ${at}` : `option “${option.key}”`}.`, element, () => {
@@ -205,10 +207,9 @@ window.clef.questionCard = (() => {
       get question() { return current; },
       // Called after each change of the question; writes only what differs.
       set(next) {
-        const isOther = options === null || next.kind !== current.kind;
         const isNew = options === null && fresh;
         current = next;
-        if (isOther) makeOptions(isNew);
+        if (rowsKind !== current.kind) makeOptions(isNew);
         else options.set(current.options);
         id.set(current.id);
         if (type.value !== current.kind) type.value = current.kind;
@@ -277,5 +278,5 @@ window.clef.questionCard = (() => {
     return { key: option.key, description: option.description ?? (option.key === "" ? null : { text: option.key, raw: false }) };
   }
 
-  return { makeCard, convert, KINDS };
+  return { makeCard, KINDS };
 })();

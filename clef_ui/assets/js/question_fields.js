@@ -1,7 +1,7 @@
 // The parts a question card is made of: growing text fields, problems beside them, and a menu for the keyboard.
 window.clef.questionFields = (() => {
   "use strict";
-  const { h, append, replace, shown } = window.clef;
+  const { h, replace, shown } = window.clef;
   const GROWS = CSS.supports("field-sizing", "content"); // else the height is set after each edit
   let lastId = 0;
 
@@ -14,13 +14,13 @@ window.clef.questionFields = (() => {
 
   // One growing text field. The text of a field is set only where it differs, so typing is never drawn over.
   // `onedit(text)` on each edit; `onkey(event)` before the field's own keys.
-  function textField({ label, className = "", placeholder = "", onedit, onkey, onpaste, onrest }) {
+  function textField({ label, className = "", placeholder = "", onedit, onkey, onpaste }) {
     const id = newId("field");
     const input = h("textarea.field" + className, {
       id, rows: 1, placeholder, spellcheck: "false", autocomplete: "off", dir: "auto",
       oninput: () => { rest(); grow(); hidden(); onedit(input.value); },
       onkeydown: onkey, onpaste,
-      onblur: () => { fresh = false; paint(); onrest?.(); },
+      onblur: () => { fresh = false; paint(); },
     });
     const name = hiddenLabel(label, id);
     const note = h("p.hint", { id: id + "-hidden", hidden: true });
@@ -222,5 +222,5 @@ window.clef.questionFields = (() => {
     return !event.ctrlKey && !event.metaKey && !event.isComposing;
   }
 
-  return { newId, hiddenLabel, textField, valueField, menuButton, iconButton, isPlain, append };
+  return { newId, textField, valueField, menuButton, iconButton, isPlain };
 })();

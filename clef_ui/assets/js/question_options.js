@@ -1,7 +1,7 @@
 // The options of a question: rows of a choice, levels of a score, the two answers of a yes/no; and pasting a list.
 window.clef.questionOptions = (() => {
   "use strict";
-  const { h, append, replace, shown, setText } = window.clef;
+  const { h, replace, shown, setText } = window.clef;
   const { textField, valueField, menuButton, iconButton, isPlain, newId } = window.clef.questionFields;
   // Source: the release's descriptions of a noul; they are in the prompt unless the request says otherwise.
   const NOUL_DEFAULTS = {
@@ -284,5 +284,5 @@ window.clef.questionOptions = (() => {
     return { element, open(text = "") { field.value = text; preview(); field.focus(); } };
   }
 
-  return { optionList, pasteBox, parseList, mergeList, NOUL_DEFAULTS, append };
+  return { optionList, pasteBox };
 })();

@@ -27,7 +27,7 @@
       oninput: () => host.update({ questionsText: editor.value }) });
     const notes = h("ul.advices", { "aria-label": "Advice" });
     const json = h("div.clef-json", { hidden: true }, editor, notes);
-    container.append(h("section.clef-questions", { "aria-label": "Questions" },
+    container.append(h("div.clef-questions", {},
       h("div.sechead", {}, h("h2", {}, "Questions"), total, h("span.grow"), fold, h("span.seg", { role: "group", "aria-label": "Questions as" }, modes)),
       form, json, problems, live));
 
@@ -130,7 +130,8 @@
       const at = questions.findIndex((question) => question.uid === uid);
       const gone = questions[at];
       const card = cards.get(uid);
-      const after = card.element.nextElementSibling;
+      const next = card.element.nextElementSibling;
+      const after = next === strip ? strip.nextElementSibling : next;
       const wasCollapsed = card.element.classList.contains("collapsed");
       card.element.remove();
       cards.delete(uid);
@@ -147,7 +148,7 @@
     function undoable(text, card, restore, before = null) {
       undos.push({ text, restore: () => { restore(); announce("Undone"); } });
       if (card) card.querySelector(".qbody").append(strip);
-      else list.insertBefore(strip, before && before !== strip ? before : null);
+      else list.insertBefore(strip, before);
       drawStrip();
       if (!card) strip.querySelector("button").focus();
       announce(`${text} Undo is available.`);
