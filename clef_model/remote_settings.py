@@ -163,7 +163,7 @@ def _profile_faults(entry: Mapping[str, Json]) -> Iterator[str]:
 def _url_faults(value: Json) -> Iterator[str]:
     urls = value if isinstance(value, list) and value else [value]
     for place, url in enumerate(urls):
-        where = f"url[{place}]" if isinstance(value, list) else "url"
+        where = f"url[{place}]" if urls is value else "url"
         if not isinstance(url, str):
             yield f"{where}: expected an address such as http://gpu:30000, got {describe(url)}."
             continue

@@ -19,7 +19,11 @@ Answer = Callable[[Request], Awaitable[Response]]
 @contextmanager
 def hosted(answer: Answer) -> Iterator[str]:
     """The address of a server that answers every POST, until the block ends."""
-    app = Starlette(routes=[Route("/{path:path}", answer, methods=["POST"])])
+
+    async def endpoint(request: Request) -> Response:  # Starlette takes any other callable for an application
+        return await answer(request)
+
+    app = Starlette(routes=[Route("/{path:path}", endpoint, methods=["POST"])])
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
