@@ -15,7 +15,11 @@ import gradio as gr
 
 from clef_model.decision import Decider, Limits, Progress
 from clef_model.encoding import MAX_LENGTH
+from clef_model.errors import ClefError
+from clef_model.lane import Lane
 from clef_model.lazy import LazyDecider, Planner
+from clef_model.service.settings import ServiceSettings, read_settings
+from clef_ui.beside import service_beside
 from clef_ui.presets import read_presets
 from clef_ui.workbench import build_workbench, serve
 
@@ -43,7 +47,14 @@ def parse_flags(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def lazy_decider(flags: argparse.Namespace) -> LazyDecider:
+def service_settings(flags: argparse.Namespace) -> ServiceSettings:
+    try:
+        return read_settings(os.environ, limits=Limits(max_length=flags.max_length), host=flags.host)
+    except ClefError as error:
+        raise SystemExit(f"clef: {error}") from error
+
+
+def lazy_decider(flags: argparse.Namespace, settings: ServiceSettings) -> LazyDecider:
     release = str(HERE / flags.release) if (HERE / flags.release).is_dir() else flags.release
 
     def planner() -> Planner:
@@ -58,14 +69,16 @@ def lazy_decider(flags: argparse.Namespace) -> LazyDecider:
             release, device=flags.device, dtype=flags.dtype, revision=flags.revision or None, progress=progress
         )
 
-    return LazyDecider(planner, load, limits=Limits(max_length=flags.max_length))
+    lane = Lane(settings.max_waiting, settings.max_waiting_per_client)
+    return LazyDecider(planner, load, limits=settings.limits, lane=lane, tells_why=not settings.is_public)
 
 
 flags = parse_flags(sys.argv[1:] if __name__ == "__main__" else [])
-decider = lazy_decider(flags)
+settings = service_settings(flags)
+decider = lazy_decider(flags, settings)
 demo: gr.Blocks = build_workbench(decider, read_presets(HERE / "presets"), decider.limits)
 
 if __name__ == "__main__":
     if os.environ.get("SPACES_ZERO_GPU"):
         decider.wait()  # only weights that are there before the launch are packed for the GPU
-    serve(demo, host=flags.host, port=flags.port, then=decider.start)
+    serve(demo, host=flags.host, port=flags.port, beside=service_beside(decider, settings), then=decider.start)

@@ -4,15 +4,19 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from clef_model.decision import Decider, Decision, Limits, ModelStatus, Progress
 from clef_model.errors import BrokenRelease, ClefError
+from clef_model.lane import Lane
 
 if TYPE_CHECKING:
     from clef_model.encoding import EncodedRecord
     from clef_model.schema import Record
     from clef_model.tokenizer import Tokenizer
+
+WAITING = "waiting for its turn"
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +47,7 @@ class LazyDecider:
     """A `Decider` whose `plan` waits for the tokenizer alone and whose `decide` waits for the weights.
 
     A failure to load is kept: `plan` goes on working when the tokenizer could be read, `decide` raises the same
-    sentence each time.
+    sentence each time. Whoever decides without a turn in the `lane` waits for one as the page.
     """
 
     def __init__(
@@ -52,8 +56,13 @@ class LazyDecider:
         load: Callable[[Progress], Decider],
         *,
         limits: Limits = Limits(),  # noqa: B008 (frozen)
+        lane: Lane | None = None,
+        tells_why: bool = True,
     ) -> None:
+        """With `tells_why` false the reason of a failure, which may name paths, goes to the log alone."""
         self.limits = limits  # the limits a new draft starts with
+        self.lane = lane or Lane()
+        self._tells_why = tells_why
         self._read_planner = read_planner
         self._load = load
         self._planner: Planner | None = None
@@ -114,7 +123,8 @@ class LazyDecider:
                 progress(self._loading.share, f"loading the model: {self._loading.stage}")
         if self._decider is None:
             raise self._problem or BrokenRelease("the model was not loaded")
-        return self._decider.decide(records, limits or self.limits, progress)
+        with self.lane.turn("page", progress and partial(progress, 0.0, WAITING)):
+            return self._decider.decide(records, limits or self.limits, progress)
 
     def _ready_planner(self) -> Planner:
         self.start()
@@ -127,14 +137,14 @@ class LazyDecider:
         try:
             self._planner = self._read_planner()
         except Exception as error:
-            self._planner_problem = _as_sentence(error)
+            self._planner_problem = self._as_sentence(error)
         finally:
             self._planner_ready.set()
         try:
             self._decider = self._load(self._report)
             self._loading = Loading("loaded", 1.0, done=True)
         except Exception as error:
-            self._problem = _as_sentence(error)
+            self._problem = self._as_sentence(error)
             self._loading = replace(self._loading, done=True, problem=str(self._problem))
         finally:
             self._ready.set()
@@ -142,9 +152,10 @@ class LazyDecider:
     def _report(self, share: float, stage: str) -> None:
         self._loading = Loading(stage, share)
 
-
-def _as_sentence(error: Exception) -> ClefError:
-    if isinstance(error, ClefError):
-        return error
-    log.error("loading the release failed", exc_info=error)
-    return BrokenRelease("Internal error while loading the release, see the log.")
+    def _as_sentence(self, error: Exception) -> ClefError:
+        if isinstance(error, ClefError) and self._tells_why:
+            return error
+        log.error("loading the release failed", exc_info=error)
+        if isinstance(error, ClefError):
+            return BrokenRelease("The model could not be loaded. The operator finds the reason in the log.")
+        return BrokenRelease("Internal error while loading the release, see the log.")

@@ -15,7 +15,7 @@ from clef_model.lane import Lane
 from clef_model.lazy import LazyDecider, Planner
 from clef_model.service.connections import PatientProtocol
 from clef_model.service.routes import service_app
-from clef_model.service.settings import read_settings
+from clef_model.service.settings import ServiceSettings, read_settings
 
 MAX_CONNECTIONS = 512  # open at once; more get a bare 503 from the server itself
 GRACE_SECONDS = 10  # for answers under way when the server is told to stop
@@ -61,7 +61,7 @@ def run_serve(flags: argparse.Namespace) -> int:
         print(f"clef: {error}", file=sys.stderr)
         return 2
     lane = Lane(settings.max_waiting, settings.max_waiting_per_client)
-    decider = _lazy(flags, limits).start()
+    decider = _lazy(flags, settings, lane).start()
     server = build_server(service_app(decider, lane, settings), host=flags.host, port=flags.port)
     print(f"clef: serving on http://{flags.host}:{flags.port}/v1/systemone", file=sys.stderr)
     server.run()
@@ -87,7 +87,7 @@ def build_server(app: Starlette, *, host: str, port: int) -> uvicorn.Server:
     )
 
 
-def _lazy(flags: argparse.Namespace, limits: Limits) -> LazyDecider:
+def _lazy(flags: argparse.Namespace, settings: ServiceSettings, lane: Lane) -> LazyDecider:
     release: dict[str, Any] = {"release": Path(flags.release) if Path(flags.release).is_dir() else flags.release}
     if not flags.release:
         release = {}
@@ -104,4 +104,4 @@ def _lazy(flags: argparse.Namespace, limits: Limits) -> LazyDecider:
             **release, device=flags.device, dtype=flags.dtype, revision=flags.revision, progress=progress
         )
 
-    return LazyDecider(planner, load, limits=limits)
+    return LazyDecider(planner, load, limits=settings.limits, lane=lane, tells_why=not settings.is_public)

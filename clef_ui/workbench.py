@@ -7,6 +7,7 @@ import gradio as gr
 
 from clef_model.decision import Limits
 from clef_ui.assets import page_css, page_head
+from clef_ui.beside import Beside
 from clef_ui.calls import answering
 from clef_ui.components.panel import panel
 from clef_ui.deciding import Desk, PageDecider
@@ -37,7 +38,13 @@ def build_workbench(decider: PageDecider, presets: Sequence[Preset], limits: Lim
 
 
 def serve(
-    page: gr.Blocks, *, host: str, port: int | None, then: Callable[[], Any] = lambda: None, block: bool = True
+    page: gr.Blocks,
+    *,
+    host: str,
+    port: int | None,
+    beside: Beside = Beside(),  # noqa: B008 (frozen)
+    then: Callable[[], Any] = lambda: None,
+    block: bool = True,
 ) -> None:
     """Serves the page until it is stopped, or in the background; `then` is called once the port is open.
 
@@ -54,7 +61,7 @@ def serve(
         ssr_mode=False,
         show_error=False,
         footer_links=[],
-        app_kwargs={"routes": page_routes()},
+        app_kwargs={"routes": [*page_routes(), *beside.routes], "middleware": list(beside.middleware)},
         run_history=False,  # it would keep what people typed in a second place
     )
     then()
