@@ -449,3 +449,28 @@ def test_every_tab_opens_by_its_name(open_page: Open, size: tuple[int, int]) -> 
     for name in ("export", "budget", "prompt", "answers"):
         page.evaluate("(name) => window.clef.emit('open-tab', name)", name)
         page.wait_for_selector(f"#clef-{name} .clef-root > *")
+
+
+def test_a_picture_that_is_no_longer_there_after_a_reload_is_said_to_be_gone(open_page: Open) -> None:
+    page = open_page()
+    page.set_input_files("#clef-editor input[type=file]", PRESETS / "market-stall.png")
+    page.wait_for_selector(".thumb img")
+    page.evaluate(
+        """() => {
+            const kept = structuredClone(window.clef.draft);
+            kept.media[0].id = "0".repeat(64);
+            window.clef.emit("load-draft", { draft: kept, reason: "" });
+        }"""
+    )
+    page.reload()
+    page.wait_for_selector(".thumb .problem")
+    assert "no longer on the server" in page.inner_text(".thumb")
+    assert "Add the file again" in page.inner_text(".thumb")
+
+
+def test_pictures_come_back_after_a_reload_while_the_server_has_them(open_page: Open) -> None:
+    page = open_page()
+    page.set_input_files("#clef-editor input[type=file]", PRESETS / "market-stall.png")
+    page.wait_for_selector(".thumb img")
+    page.reload()
+    page.wait_for_selector(".thumb img")

@@ -54,7 +54,7 @@ def test_a_schema_is_built_run_edited_undone_kept_and_shared_by_keyboard(
     assert draft(page)["questions"][3]["instructions"]["text"] == "Is somebody in danger?"
 
     page.reload()
-    page.wait_for_function("() => window.clef.draft && window.clef.draft.questions.length === 4")
+    page.wait_for_function("() => window.clef?.draft?.questions.length === 4")
 
     page.keyboard.press("Alt+L")
     notice(page, "The link is copied")

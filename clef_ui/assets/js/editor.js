@@ -26,7 +26,7 @@
     let planned = 0;
 
     const note = h("div.clef-presetnote.note", { hidden: true });
-    const containers = Object.fromEntries(Object.keys(OWNS).map((name) => [name, h("section.sec", { "aria-label": name[0].toUpperCase() + name.slice(1) })]));
+    const containers = Object.fromEntries(Object.keys(OWNS).map((name) => [name, name === "questions" ? h("div.sec") : h("section.sec", { "aria-label": name[0].toUpperCase() + name.slice(1) })]));
     const foot = h("div.clef-runbar", { role: "region", "aria-label": "Run" });
     root.classList.add("clef-editor");
     root.append(note, ...Object.values(containers), foot);

@@ -17,13 +17,14 @@
     const bars = PARTS.map((part) => h("i", { class: `part-${part}` }));
     const mini = h("div.mini", { "aria-hidden": "true" }, bars);
     const bar = h("progress.clef-progress", { max: 1, hidden: true, "aria-label": "Run" });
-    const cost = h("span.num.small.clef-cost", { role: "status" }, "counting…");
+    const cost = h("span.num.small.clef-cost", {}, "counting…"); // not spoken: it changes with every key
     const faults = h("button.clef-place.clef-faults", { type: "button", hidden: true, onclick: () => api.focusProblem(plan.problems[0]) });
+    const live = h("div.clef-visually-hidden", { role: "status" });
     const said = h("span", { role: "status" });
     const act = h("button.btn.small", { type: "button", hidden: true });
     const dismiss = h("button.btn.ghost.small", { type: "button", "aria-label": "Dismiss", onclick: () => notify("") }, "×");
     const notice = h("div.clef-notice", { hidden: true }, said, h("span.grow"), act, dismiss);
-    append(container, [notice, h("div.clef-runrow", {}, run, hint, h("div.clef-meter", {}, mini, bar), cost, faults)]);
+    append(container, [notice, h("div.clef-runrow", {}, run, hint, h("div.clef-meter", {}, mini, bar), cost, faults), live]);
 
     // One sentence about what just happened; `action` [label, function] offers the way back.
     function notify(text, { bad = false, action = null } = {}) {
@@ -44,6 +45,7 @@
       api.panel.props.value = JSON.stringify({ ...draft, view: { ...draft.view, run: running.id } });
       api.panel.trigger("submit");
       if (notice.classList.contains("bad")) notify("");
+      setText(live, "Running. Escape stops it.");
       draw();
       emit("run-started", { draft });
       follow(running);
@@ -135,6 +137,7 @@
       const { byItself } = running;
       end();
       if (feedback.ok || feedback.stopped) {
+        if (feedback.ok) setText(live, "The answers are there.");
         if (feedback.ok && !byItself && matchMedia("(max-width: 900px)").matches) document.querySelector("#clef-tabs")?.scrollIntoView({ block: "start" });
         return;
       }
