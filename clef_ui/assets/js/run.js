@@ -62,7 +62,7 @@
     // For another request altogether: what is running is given up.
     function restart() {
       stop({ quietly: true });
-      start();
+      start({ byItself: true });
     }
 
     function end() {
