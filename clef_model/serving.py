@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -60,12 +61,24 @@ def run_serve(flags: argparse.Namespace) -> int:
     except ClefError as error:
         print(f"clef: {error}", file=sys.stderr)
         return 2
+    try:
+        listening = _listen(flags.host, flags.port)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        print(f"clef: {flags.host}, port {flags.port}: {reason}. Give another with --port.", file=sys.stderr)
+        return 1
     lane = Lane(settings.max_waiting, settings.max_waiting_per_client)
     decider = _lazy(flags, settings, lane).start()
     server = build_server(service_app(decider, lane, settings), host=flags.host, port=flags.port)
-    print(f"clef: serving on http://{flags.host}:{flags.port}/v1/systemone", file=sys.stderr)
-    server.run()
-    return 0 if server.started else 1
+    name = f"[{flags.host}]" if ":" in flags.host else flags.host
+    print(f"clef: serving on http://{name}:{listening.getsockname()[1]}/v1/systemone", file=sys.stderr)
+    server.run(sockets=[listening])
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=MAX_CONNECTIONS)
 
 
 def build_server(app: Starlette, *, host: str, port: int) -> uvicorn.Server:

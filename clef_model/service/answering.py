@@ -57,7 +57,7 @@ class Answering:
         """
         status, loading = self.status(), self.loading()
         if loading.problem and (weights or status is None):
-            raise Refused(503, "model_failed", f"The model could not be loaded: {loading.problem}")
+            raise Refused(503, "model_failed", loading.problem)
         if status is None or (weights and not loading.done):
             stage = f"{loading.stage}, {loading.share:.0%}" if loading.share else loading.stage
             message = f"The model is loading ({stage}). Try again in about {RETRY_LOADING_SECONDS} s."

@@ -26,7 +26,7 @@ from clef_model.service.openapi import openapi_document
 from clef_model.service.settings import ServiceSettings
 
 CLIENT_GONE = 499  # never sent: nobody is there to read it
-HIDDEN = "The operator finds the reason in the server's log."  # it may name paths of the machine
+HIDDEN = "The model cannot answer. The operator finds the reason in the log."  # it may name paths of the machine
 
 Handle = Callable[[Request], Awaitable[Response]]
 

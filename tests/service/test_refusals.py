@@ -292,9 +292,7 @@ def test_a_model_that_could_not_be_loaded_says_why() -> None:
     with serving(lazy(broken).wait()) as local:
         found = error(local.post("/v1/systemone", REQUEST), 503)
         health = local.client.get("/health")
-    assert found["message"] == (
-        "The model could not be loaded: Release /srv/private/clef: joint_head.safetensors is missing."
-    )
+    assert found["message"] == "Release /srv/private/clef: joint_head.safetensors is missing."
     assert health.json()["status"] == "failed"
 
 
