@@ -1,4 +1,4 @@
-"""The command line: decide a record, plan its tokens, or serve over HTTP."""
+"""The command line: decide, plan, lint, compare two models, measure a server, or serve over HTTP."""
 
 import argparse
 import json
@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from clef_model.commands import add_commands
 from clef_model.decision import Decision, Limits, predictions
 from clef_model.encoding import EncodedRecord
 from clef_model.errors import ClefError, InvalidRecord, Notice, Problem
@@ -18,6 +19,7 @@ from clef_model.release_folder import NANO
 from clef_model.schema import ImageInput, Record, VideoInput
 
 BAD_INPUT, FAILED = 2, 1  # exit codes; argparse uses the first as well
+WITHOUT_SERVER = ("predict", "plan", "lint", "compare", "canary")
 
 EXAMPLES = """
 A value is typed as it is, read from a file with @FILE, or from standard input with -. A state that begins with { or [
@@ -30,14 +32,15 @@ examples:
   cat request.json | python -m clef_model predict --request -
   python -m clef_model plan --state @log.txt --questions @questions.json --max-length 4096 | jq .budget
 
-exit codes: 0 done, 2 the input is not valid or too long, 1 anything else.
+exit codes: 0 done, 3 done and lint, compare or canary found something, 2 the input is not valid or too long,
+1 anything else.
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code. Results are JSON on standard output; notices and errors are sentences on standard error."""
     given = sys.argv[1:] if arguments is None else arguments
-    flags = build_parser(with_serve=given[:1] not in (["predict"], ["plan"])).parse_args(given)
+    flags = build_parser(with_serve=not {*given[:1]} & {*WITHOUT_SERVER}).parse_args(given)
     # transformers warns of every kernel that is not installed; that is no news to who runs a command.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     try:
@@ -77,6 +80,7 @@ def build_parser(*, with_serve: bool = True) -> argparse.ArgumentParser:
     )
     _add_record_flags(plan)
     plan.set_defaults(run=run_plan)
+    add_commands(commands)
     if with_serve:
         from clef_model.serving import add_serve
 
