@@ -10,7 +10,7 @@ from clef_model.errors import BrokenRelease
 
 DEVICES = ("auto", "cuda", "mps", "cpu")
 DTYPES = {"bfloat16": torch.bfloat16, "float32": torch.float32}
-GIGABYTE = 1_000_000_000
+GIGABYTE, MEGABYTE = 1_000_000_000, 1_000_000
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -67,8 +67,8 @@ def check_memory(release: str, needed_bytes: int, placement: Placement) -> None:
         ", or load it in bfloat16." if placement.dtype == torch.float32 else ", or a smaller release."
     )
     raise BrokenRelease(
-        f"Release {release}: its weights need {needed_bytes / GIGABYTE:.1f} GB in {placement.dtype_name} and "
-        f"{free / GIGABYTE:.1f} GB are free on {placement.device}. {advice}"
+        f"Release {release}: its weights need {_gigabytes(needed_bytes)} in {placement.dtype_name} and "
+        f"{_gigabytes(free)} are free on {placement.device}. {advice}"
     )
 
 
@@ -83,6 +83,10 @@ def free_bytes(device: torch.device) -> int | None:
         limit = _container_free()
         return free if limit is None else min(free, limit)
     return None
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / GIGABYTE:.1f} GB" if size >= GIGABYTE else f"{size / MEGABYTE:.1f} MB"
 
 
 def _container_free() -> int | None:

@@ -61,8 +61,8 @@ def tiny_config(tied: bool = False) -> Any:
     text = {
         "hidden_size": HEAD["hidden_size"],
         "intermediate_size": 96,
-        "num_hidden_layers": 4,
-        "layer_types": ["linear_attention", "linear_attention", "linear_attention", "full_attention"],
+        "num_hidden_layers": 2,
+        "layer_types": ["linear_attention", "full_attention"],
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
         "head_dim": 32,
