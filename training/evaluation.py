@@ -34,7 +34,7 @@ def option_order(item: Item) -> list[str]:
 
 
 def evaluate(items: Sequence[Item], scorer: Scorer) -> dict[str, dict[str, float]]:
-    """By task: items, chance, accuracy, expected calibration error; for scores also the mean absolute error in levels."""
+    """By task: items, chance, accuracy, calibration error; for scores the mean absolute error in levels too."""
     probabilities = [answers[0] for answers in scorer([to_record(item) for item in items])]
     by_task: dict[str, list[tuple[Item, np.ndarray]]] = defaultdict(list)
     for item, answer in zip(items, probabilities, strict=True):

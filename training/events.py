@@ -37,17 +37,62 @@ VERBS = (
     ("replaced", "replace", "was replaced by"),
 )
 SOLO = (
-    ("signed the {t}", "sign the {t}"), ("broke the {t}", "break the {t}"), ("cleaned the {t}", "clean the {t}"), ("painted the {t}", "paint the {t}"),
-    ("lost the {t}", "lose the {t}"), ("found the {t}", "find the {t}"), ("ordered the {t}", "order the {t}"), ("approved the {t}", "approve the {t}"),
-    ("deleted the {t}", "delete the {t}"), ("opened the {t}", "open the {t}"), ("closed the {t}", "close the {t}"), ("read the {t}", "read the {t}"),
-    ("moved the {t}", "move the {t}"), ("tested the {t}", "test the {t}"), ("cancelled the {t}", "cancel the {t}"), ("forgot the {t}", "forget the {t}"),
-)  # fmt: skip
-THINGS = "car|book|ladder|contract|laptop|form|camera|house|letter|bicycle|report|ticket|key|painting|parcel|invoice|tent|guitar|file|printer|boat|watch".split(
-    "|"
+    ("signed the {t}", "sign the {t}"),
+    ("broke the {t}", "break the {t}"),
+    ("cleaned the {t}", "clean the {t}"),
+    ("painted the {t}", "paint the {t}"),
+    ("lost the {t}", "lose the {t}"),
+    ("found the {t}", "find the {t}"),
+    ("ordered the {t}", "order the {t}"),
+    ("approved the {t}", "approve the {t}"),
+    ("deleted the {t}", "delete the {t}"),
+    ("opened the {t}", "open the {t}"),
+    ("closed the {t}", "close the {t}"),
+    ("read the {t}", "read the {t}"),
+    ("moved the {t}", "move the {t}"),
+    ("tested the {t}", "test the {t}"),
+    ("cancelled the {t}", "cancel the {t}"),
+    ("forgot the {t}", "forget the {t}"),
 )
-DAYS = "on Monday|on Tuesday|on Wednesday|on Thursday|on Friday|on Saturday|on Sunday|yesterday|last week|in March|in 2019|this morning|at noon".split(
-    "|"
-)
+THINGS = [
+    "car",
+    "book",
+    "ladder",
+    "contract",
+    "laptop",
+    "form",
+    "camera",
+    "house",
+    "letter",
+    "bicycle",
+    "report",
+    "ticket",
+    "key",
+    "painting",
+    "parcel",
+    "invoice",
+    "tent",
+    "guitar",
+    "file",
+    "printer",
+    "boat",
+    "watch",
+]
+DAYS = [
+    "on Monday",
+    "on Tuesday",
+    "on Wednesday",
+    "on Thursday",
+    "on Friday",
+    "on Saturday",
+    "on Sunday",
+    "yesterday",
+    "last week",
+    "in March",
+    "in 2019",
+    "this morning",
+    "at noon",
+]
 
 
 class Events:
@@ -94,12 +139,23 @@ class Events:
         sentence = f"{first} {past} {second}" if told else f"{second} {inverse} {first}"
         state = f"{sentence} {day} in {city}."
         claims = [
-            (f"{first} {past} {second}.", 1.0), (f"{second} {inverse} {first}.", 1.0), (f"Did {first} {base} {second}?", 1.0),
-            (f"{second} {past} {first}.", 0.0), (f"{first} {inverse} {second}.", 0.0), (f"Did {second} {base} {first}?", 0.0),
-            (f"{first} {past} {third}.", 0.0), (f"{third} {past} {second}.", 0.0), (f"{first} did not {base} {second}.", 0.0),
-            (f"It happened {day}.", 1.0), (f"It happened {wrong_day}.", 0.0), (f"This took place in {city}.", 1.0), (f"This took place in {wrong_city}.", 0.0),
-            (f"Was it in {city}?", 1.0), (f"Was it in {wrong_city}?", 0.0), (f"{third} was involved.", UNSAID),
-        ]  # fmt: skip
+            (f"{first} {past} {second}.", 1.0),
+            (f"{second} {inverse} {first}.", 1.0),
+            (f"Did {first} {base} {second}?", 1.0),
+            (f"{second} {past} {first}.", 0.0),
+            (f"{first} {inverse} {second}.", 0.0),
+            (f"Did {second} {base} {first}?", 0.0),
+            (f"{first} {past} {third}.", 0.0),
+            (f"{third} {past} {second}.", 0.0),
+            (f"{first} did not {base} {second}.", 0.0),
+            (f"It happened {day}.", 1.0),
+            (f"It happened {wrong_day}.", 0.0),
+            (f"This took place in {city}.", 1.0),
+            (f"This took place in {wrong_city}.", 0.0),
+            (f"Was it in {city}?", 1.0),
+            (f"Was it in {wrong_city}?", 0.0),
+            (f"{third} was involved.", UNSAID),
+        ]
         if "{t}" in verb[0]:
             claims.append((f"{first} {verb[0].format(t=other)} {second}.", 0.0))
             claims.append((f"It was about a {thing}.", 1.0))
@@ -189,9 +245,15 @@ class Events:
         after = rng.random() < 0.5
         state = f"{a}. Later {b}." if after else f"Before {a}, {b}."
         claims = [
-            (f"{a}.", 1.0), (f"{b}.", 1.0), (f"{second} {one[0].format(t=thing)}.", 0.0), (f"{first} {two[0].format(t=other)}.", 0.0),
-            (f"{first} {one[0].format(t=other)}.", 0.0), (f"{a} first.", float(after)), (f"{b} after that.", float(after)), (f"{first} acted before {second}.", float(after)),
-        ]  # fmt: skip
+            (f"{a}.", 1.0),
+            (f"{b}.", 1.0),
+            (f"{second} {one[0].format(t=thing)}.", 0.0),
+            (f"{first} {two[0].format(t=other)}.", 0.0),
+            (f"{first} {one[0].format(t=other)}.", 0.0),
+            (f"{a} first.", float(after)),
+            (f"{b} after that.", float(after)),
+            (f"{first} acted before {second}.", float(after)),
+        ]
         return state, [noul(rng, claim, true, "event", "event claim") for claim, true in rng.sample(claims, 3)]
 
     def quality(self, rng: random.Random) -> Record:
@@ -205,9 +267,13 @@ class Events:
             ("The {t} is {n}{w}.", "We found that the {t} was {n}{w}.", "Everyone says the {t} is {n}{w}.")
         ).format(t=thing, n="not " if negated else "", w=word)
         claims = [
-            (f"The {thing} is {word}.", float(not negated)), (f"The {thing} is {same}.", float(not negated)), (f"The {thing} is {opposite}.", 0.75 if negated else 0.0),
-            (f"The {thing} is not {word}.", float(negated)), (f"Is the {thing} {same}?", float(not negated)), (f"Is the {thing} {opposite}?", 0.75 if negated else 0.0),
-        ]  # fmt: skip
+            (f"The {thing} is {word}.", float(not negated)),
+            (f"The {thing} is {same}.", float(not negated)),
+            (f"The {thing} is {opposite}.", 0.75 if negated else 0.0),
+            (f"The {thing} is not {word}.", float(negated)),
+            (f"Is the {thing} {same}?", float(not negated)),
+            (f"Is the {thing} {opposite}?", 0.75 if negated else 0.0),
+        ]
         if not negated:
             claims.append((f"The {thing} is not {opposite}.", 1.0))
             claims.append((f"It is {row['gloss'].split(';')[0]}.", 1.0))
@@ -230,8 +296,12 @@ class Events:
                 "{p} dreamed of a {w}",
             )
         )
-        claims = [(told.format(p=name, w=kind) + ".", 1.0), (told.format(p=name, w=word) + ".", 1.0), (told.format(p=name, w=far["lemmas"][0]) + ".", 0.0),
-                  (told.format(p=name, w=far["hypernyms"][0]) + ".", 0.5 if far["hypernyms"][0] == kind else 0.04)]  # fmt: skip
+        claims = [
+            (told.format(p=name, w=kind) + ".", 1.0),
+            (told.format(p=name, w=word) + ".", 1.0),
+            (told.format(p=name, w=far["lemmas"][0]) + ".", 0.0),
+            (told.format(p=name, w=far["hypernyms"][0]) + ".", 0.5 if far["hypernyms"][0] == kind else 0.04),
+        ]
         if others:
             claims.append((told.format(p=name, w=rng.choice(others)) + ".", 0.0))
         examples = [noul(rng, claim, true, "thing", "thing claim") for claim, true in rng.sample(claims, 2)]

@@ -1,8 +1,8 @@
 """Faster stand-ins, for training, of two functions of Qwen3.5's linear layers where their CUDA packages are absent.
 
-Same results as transformers' own fallbacks: the triangular system of each chunk is inverted by six products instead of solved,
-and the short causal convolution is a sum of shifted copies. flash-linear-attention is not used: its backward pass is wrong on
-Hopper with Triton 3.4 to 3.7.0, and refuses to run.
+Same results as transformers' own fallbacks: the triangular system of each chunk is inverted by doubling instead of
+solved, and the short causal convolution is a sum of shifted copies. flash-linear-attention is not used: it refuses its
+backward pass on Hopper with Triton 3.4 to 3.7.0, where the result would be wrong.
 """
 
 from typing import Any
@@ -87,7 +87,8 @@ def causal_convolution(*inputs: Any, **named: Any) -> Tensor:
     names = ("hidden_states", "weight", "bias", "activation")
     given = {**dict(zip(names, inputs, strict=False)), **named}
     hidden, weight = given.get("hidden_states", given.get("x")), given["weight"]
-    assert given.get("bias") is None and given.get("activation") == "silu"
+    assert given.get("bias") is None
+    assert given.get("activation") == "silu"
     size, length = weight.shape[-1], hidden.shape[-1]
     padded = functional.pad(hidden, (size - 1, 0))
     weight = weight.to(hidden.dtype)

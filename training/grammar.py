@@ -1,6 +1,7 @@
-"""Reads the hand-written grammars: facts with proofs and denials, ordinal ladders, topics, tools, messages and record fields.
+"""Reads the hand-written grammars: facts stated or denied, ladders, topics, tools, messages, record fields.
 
-Every eighth fact of facts.txt and every eighth domain, two ladders and some topics and tools are kept out of training; `held_out=True` reads only those.
+Every eighth fact of facts.txt, domain, topic and tool and two ladders are kept out of training; `held_out=True` reads
+only those.
 """
 
 import random
@@ -14,7 +15,7 @@ HELD_OUT_LADDERS = ("pain_level", "interest")
 
 @dataclass(slots=True)
 class Fact:
-    """A fact with sentences that state it, sentences that deny it, questions about it and statements of its opposite."""
+    """A fact: sentences that state it and that deny it, questions about it, statements of its opposite."""
 
     name: str
     stated: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The joint schema head over padded batches, for training: same names and numbers as clef_model.head, one pass for all records.
+"""The joint schema head over padded batches, for training: the release's names, one pass for all records.
 
 Shapes: B records, T tokens, Q questions and O options of a record at most, D backbone width, W head width.
 """

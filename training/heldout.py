@@ -2,8 +2,9 @@
 
     python -m training.heldout own everyday fresh       writes those files of training/heldout
 
-own.json (300) and everyday.json (20) were frozen before the first training run; their errors after it were looked at, so they
-count as development sets since. fresh.json was written after that and frozen before the last run. A test holds their hashes.
+own.json (300) and everyday.json (20) were frozen before the first training run; their errors were looked at after it,
+so they count as development sets since. fresh.json was written after that and frozen before the last run. A test
+holds their hashes.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from training.rendering import NOUL_TEXTS, Example
+from training.structured import Structured
 from training.worlds import Worlds
 
 FOLDER = Path(__file__).parent / "heldout"
@@ -74,12 +76,12 @@ def to_item(state: Any, example: Example) -> Item:
 
 def drawn(count: int, rng: random.Random) -> list[Item]:
     """Decisions of the held-out grammar parts whose answer is stated, one of each record."""
-    worlds = Worlds(held_out=True)
+    worlds, structured = Worlds(held_out=True), Structured(held_out=True)
     makers = (
         worlds.fact_record,
         worlds.fact_record,
-        worlds.structured_record,
-        worlds.structured_record,
+        structured.record,
+        structured.record,
         worlds.ladder_record,
         worlds.topic_record,
     )

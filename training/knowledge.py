@@ -9,14 +9,42 @@ from training.rendering import Example
 
 Drawn = tuple[str, list[Example], str]
 SECTIONS = {
-    "games": "Games and amusements", "science": "Scientific work", "sound": "Audio and music", "video": "Video", "web": "Web servers and browsers",
-    "mail": "E-mail", "editors": "Text editors", "database": "Databases", "graphics": "Images and graphics", "fonts": "Fonts",
-    "net": "Networking", "admin": "System administration", "math": "Mathematics", "doc": "Documentation", "python": "Python modules",
-    "perl": "Perl modules", "libs": "Shared libraries", "libdevel": "Headers for developers", "devel": "Development tools", "kde": "KDE desktop",
-    "gnome": "GNOME desktop", "localization": "Translations", "java": "Java libraries", "electronics": "Electronics", "education": "Teaching and learning",
-    "text": "Text processing", "utils": "Small utilities", "ruby": "Ruby libraries", "haskell": "Haskell libraries", "javascript": "JavaScript libraries",
-    "hamradio": "Amateur radio", "rust": "Rust crates", "golang": "Go packages", "debug": "Debug symbols", "metapackages": "Collections of packages",
-}  # fmt: skip
+    "games": "Games and amusements",
+    "science": "Scientific work",
+    "sound": "Audio and music",
+    "video": "Video",
+    "web": "Web servers and browsers",
+    "mail": "E-mail",
+    "editors": "Text editors",
+    "database": "Databases",
+    "graphics": "Images and graphics",
+    "fonts": "Fonts",
+    "net": "Networking",
+    "admin": "System administration",
+    "math": "Mathematics",
+    "doc": "Documentation",
+    "python": "Python modules",
+    "perl": "Perl modules",
+    "libs": "Shared libraries",
+    "libdevel": "Headers for developers",
+    "devel": "Development tools",
+    "kde": "KDE desktop",
+    "gnome": "GNOME desktop",
+    "localization": "Translations",
+    "java": "Java libraries",
+    "electronics": "Electronics",
+    "education": "Teaching and learning",
+    "text": "Text processing",
+    "utils": "Small utilities",
+    "ruby": "Ruby libraries",
+    "haskell": "Haskell libraries",
+    "javascript": "JavaScript libraries",
+    "hamradio": "Amateur radio",
+    "rust": "Rust crates",
+    "golang": "Go packages",
+    "debug": "Debug symbols",
+    "metapackages": "Collections of packages",
+}
 # What a question asks for, by its opening and the kind of noun in it (WordNet's lexicographer files).
 ANSWER_TEXTS = {
     "person": ("A person or group", "somebody's name", "who it was"),
@@ -28,10 +56,25 @@ ANSWER_TEXTS = {
 }
 NOUN_FILES = {"person": (18,), "place": (15,), "thing": (5, 6, 13, 17, 20), "number": (23, 28)}
 FILE_NAMES = {
-    4: "an action or activity", 5: "an animal", 6: "a man-made object", 8: "a part of the body", 10: "something said or written",
-    12: "a feeling", 13: "food or drink", 14: "a group of people or things", 15: "a place", 17: "a natural object", 18: "a person",
-    20: "a plant", 21: "money or property", 22: "a process", 23: "a quantity", 26: "a state or condition", 27: "a substance", 28: "a time",
-}  # fmt: skip
+    4: "an action or activity",
+    5: "an animal",
+    6: "a man-made object",
+    8: "a part of the body",
+    10: "something said or written",
+    12: "a feeling",
+    13: "food or drink",
+    14: "a group of people or things",
+    15: "a place",
+    17: "a natural object",
+    18: "a person",
+    20: "a plant",
+    21: "money or property",
+    22: "a process",
+    23: "a quantity",
+    26: "a state or condition",
+    27: "a substance",
+    28: "a time",
+}
 AUXILIARIES = ("was", "is", "did", "does", "has")
 
 
@@ -249,13 +292,59 @@ class Knowledge:
         )
         letters = "".join(rng.choices("ABCDEFGHILMNOPRSTU", k=rng.choice((2, 3, 3, 4))))
         forms = {
-            "person": (f"Who {verb} the {thing}?", f"Which {person} {verb} the first {thing}?", f"What {person} lived in {place}?", f"Who was the {person} of {place}?", f"What company makes {thing}s?", f"Whose {thing} was it?"),
-            "place": (f"Where is {place}?", f"What country has the most {thing}s?", f"Where did the {person} live?", f"What city hosted the {person}s?", f"In which state is the {place}?", f"Where can I find a {thing}?"),
-            "number": (f"How many {thing}s are there in {place}?", f"When did the {person} die?", f"What year was the {thing} {verb}?", f"How much does a {thing} cost?", f"How far is it to {place}?", f"What is the population of {place}?", f"How old is the {person}?", f"What date is the {person}'s birthday?"),
-            "thing": (f"What {thing} did the {person} use?", f"What is the name of the {thing}?", f"Name a {thing} found in {place}.", f"What kind of {thing} eats {noun('thing')}?", f"Which book was written by the {person}?", f"What is {gloss} called?", f"What color is a {thing}?"),
-            "meaning": (f"What is a {thing}?", f"Why do {person}s like {thing}s?", f"How does a {thing} work?", f"What does {thing} mean?", f"What is the difference between a {thing} and a {noun('thing')}?", f"Who is the {person}?" if rng.random() < 0.1 else f"What causes a {thing}?", f"Define {thing}.", f"How do you make a {thing}?"),
-            "letters": (f"What does {letters} stand for?", f"What is the abbreviation for {thing}?", f"What does the acronym {letters} mean?", f"{letters} is short for what?", f"What is the full form of {letters}?"),
-        }  # fmt: skip
+            "person": (
+                f"Who {verb} the {thing}?",
+                f"Which {person} {verb} the first {thing}?",
+                f"What {person} lived in {place}?",
+                f"Who was the {person} of {place}?",
+                f"What company makes {thing}s?",
+                f"Whose {thing} was it?",
+            ),
+            "place": (
+                f"Where is {place}?",
+                f"What country has the most {thing}s?",
+                f"Where did the {person} live?",
+                f"What city hosted the {person}s?",
+                f"In which state is the {place}?",
+                f"Where can I find a {thing}?",
+            ),
+            "number": (
+                f"How many {thing}s are there in {place}?",
+                f"When did the {person} die?",
+                f"What year was the {thing} {verb}?",
+                f"How much does a {thing} cost?",
+                f"How far is it to {place}?",
+                f"What is the population of {place}?",
+                f"How old is the {person}?",
+                f"What date is the {person}'s birthday?",
+            ),
+            "thing": (
+                f"What {thing} did the {person} use?",
+                f"What is the name of the {thing}?",
+                f"Name a {thing} found in {place}.",
+                f"What kind of {thing} eats {noun('thing')}?",
+                f"Which book was written by the {person}?",
+                f"What is {gloss} called?",
+                f"What color is a {thing}?",
+            ),
+            "meaning": (
+                f"What is a {thing}?",
+                f"Why do {person}s like {thing}s?",
+                f"How does a {thing} work?",
+                f"What does {thing} mean?",
+                f"What is the difference between a {thing} and a {noun('thing')}?",
+                f"Who is the {person}?" if rng.random() < 0.1 else f"What causes a {thing}?",
+                f"Define {thing}.",
+                f"How do you make a {thing}?",
+            ),
+            "letters": (
+                f"What does {letters} stand for?",
+                f"What is the abbreviation for {thing}?",
+                f"What does the acronym {letters} mean?",
+                f"{letters} is short for what?",
+                f"What is the full form of {letters}?",
+            ),
+        }
         text = rng.choice(forms[kind])
         return text.replace("?", " ?") if rng.random() < 0.3 else text
 

@@ -191,10 +191,18 @@ class Labelled:
         for _ in range(rng.choice((0, 1, 1, 2))):
             good = 1 / (1 + 2.718 ** (-2.5 * valence))
             claim, positive = rng.choice(
-                (("The writer is pleased.", True), ("Is this a positive statement?", True), ("The opinion is favourable.", True),
-                 ("The writer likes it.", True), ("Is the writer unhappy?", False), ("The text is negative.", False),
-                 ("Something is criticised.", False), ("Would the writer recommend it?", True), ("The writer had a bad experience.", False))
-            )  # fmt: skip
+                (
+                    ("The writer is pleased.", True),
+                    ("Is this a positive statement?", True),
+                    ("The opinion is favourable.", True),
+                    ("The writer likes it.", True),
+                    ("Is the writer unhappy?", False),
+                    ("The text is negative.", False),
+                    ("Something is criticised.", False),
+                    ("Would the writer recommend it?", True),
+                    ("The writer had a bad experience.", False),
+                )
+            )
             examples.append(noul(rng, claim, good if positive else 1 - good, "sentiment", "sentiment claim"))
         rng.shuffle(examples)
         return examples
@@ -204,10 +212,15 @@ class Labelled:
         text = rng.choice(self.by_label["davidson"][label])
         rude = label != "neither"
         claims = (
-            ("The comment is offensive.", rude), ("Does this contain insults or slurs?", rude), ("Is the language acceptable?", not rude),
-            ("A moderator should remove this.", rude), ("The text is free of abuse.", not rude), ("Is this abusive language?", rude),
-            ("It breaks the rules against hate and harassment.", rude), ("This is hate speech against a group.", label == "hate"),
-        )  # fmt: skip
+            ("The comment is offensive.", rude),
+            ("Does this contain insults or slurs?", rude),
+            ("Is the language acceptable?", not rude),
+            ("A moderator should remove this.", rude),
+            ("The text is free of abuse.", not rude),
+            ("Is this abusive language?", rude),
+            ("It breaks the rules against hate and harassment.", rude),
+            ("This is hate speech against a group.", label == "hate"),
+        )
         examples = []
         for claim, holds in rng.sample(claims, rng.choice((1, 2, 2))):
             true = 0.35 if label == "offensive" and "hate speech" in claim else float(holds)
@@ -244,10 +257,14 @@ class Labelled:
             start = text[: rng.choice((120, 250, 500))]
         unwanted = label == "spam"
         claims = (
-            ("This is spam.", unwanted), ("Is this an unwanted advertisement?", unwanted), ("The mail is part of a normal conversation.", not unwanted),
-            ("Should it go to the junk folder?", unwanted), ("The sender wants to sell something or to deceive.", unwanted),
-            ("Unsolicited commercial message", unwanted), ("Is this a legitimate e-mail?", not unwanted),
-        )  # fmt: skip
+            ("This is spam.", unwanted),
+            ("Is this an unwanted advertisement?", unwanted),
+            ("The mail is part of a normal conversation.", not unwanted),
+            ("Should it go to the junk folder?", unwanted),
+            ("The sender wants to sell something or to deceive.", unwanted),
+            ("Unsolicited commercial message", unwanted),
+            ("Is this a legitimate e-mail?", not unwanted),
+        )
         examples = [
             noul(rng, claim, 0.03 + 0.94 * holds, "spam", "mail claim")
             for claim, holds in rng.sample(claims, rng.choice((1, 2)))

@@ -45,7 +45,7 @@ def decision_loss(logits: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, dic
 def readout_loss(
     model: torch.nn.Module, read: Tensor, states: Tensor, teacher: Tensor | None, has_teacher: Tensor
 ) -> Tensor:
-    """How far the vectors read after the state and at the end are from the mean row of the state and from the teacher's."""
+    """Distance of the vectors read after the state and at the end from the state's mean row and the teacher's."""
     mean = 1 - functional.cosine_similarity(model.state_readout(read).float(), states.unsqueeze(1), dim=-1)
     loss = mean.mean()
     if teacher is not None:

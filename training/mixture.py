@@ -1,4 +1,4 @@
-"""Draws training records from all sources in fixed shares, adds distilled questions, and cuts them into padded batches."""
+"""Draws training records from all sources in fixed shares, adds distilled questions, cuts padded batches."""
 
 import random
 from collections import defaultdict
@@ -15,12 +15,24 @@ from training.knowledge import FILE_NAMES, SECTIONS, Knowledge
 from training.labelled import GROUP_TEXTS, Labelled
 from training.questions import choice, noul
 from training.rendering import Example, Rendered, Renderer
+from training.structured import Structured
 from training.worlds import Worlds
 
 SHARES = {
-    "facts": 0.17, "structured": 0.13, "events": 0.10, "ladders": 0.07, "topics": 0.06, "messages": 0.04, "intents": 0.12,
-    "emotions": 0.05, "sentiment": 0.07, "offence": 0.02, "mail": 0.03, "knowledge": 0.08, "distilled": 0.06,
-}  # fmt: skip
+    "facts": 0.17,
+    "structured": 0.13,
+    "events": 0.10,
+    "ladders": 0.07,
+    "topics": 0.06,
+    "messages": 0.04,
+    "intents": 0.12,
+    "emotions": 0.05,
+    "sentiment": 0.07,
+    "offence": 0.02,
+    "mail": 0.03,
+    "knowledge": 0.08,
+    "distilled": 0.06,
+}
 DISTILL_ALSO = 0.35  # share of labelled texts that get a distilled question as well
 TEACHER_TEMPERATURE = 0.06  # of the teacher's cosine
 MAX_QUESTIONS = 6
@@ -77,6 +89,7 @@ class Mixture:
         self.labelled = Labelled(corpus)
         self.knowledge = Knowledge(self.labelled.rows["wordnet"], self.labelled.rows["packages"])
         self.worlds = Worlds()
+        self.structured = Structured()
         self.events = Events(self.worlds.words, self.knowledge.synsets)
         self.teacher = teacher
         self.sources = list(SHARES)
@@ -88,16 +101,25 @@ class Mixture:
         source = rng.choices(self.sources, self.shares)[0]
         worlds, labelled = self.worlds, self.labelled
         own = {
-            "facts": worlds.fact_record, "structured": worlds.structured_record, "ladders": worlds.ladder_record,
-            "topics": worlds.topic_record, "messages": worlds.message_record, "events": self.events.draw,
-        }  # fmt: skip
+            "facts": worlds.fact_record,
+            "structured": self.structured.record,
+            "ladders": worlds.ladder_record,
+            "topics": worlds.topic_record,
+            "messages": worlds.message_record,
+            "events": self.events.draw,
+        }
         if source in own:
             state, examples = own[source](rng)
             return state, self.distinct(examples), -1
         drawers = {
-            "intents": labelled.intent, "emotions": labelled.emotion, "sentiment": labelled.sentiment, "offence": labelled.offence,
-            "mail": labelled.mail, "knowledge": self.knowledge.draw, "distilled": self.distilled_only,
-        }  # fmt: skip
+            "intents": labelled.intent,
+            "emotions": labelled.emotion,
+            "sentiment": labelled.sentiment,
+            "offence": labelled.offence,
+            "mail": labelled.mail,
+            "knowledge": self.knowledge.draw,
+            "distilled": self.distilled_only,
+        }
         text, examples, key = drawers[source](rng)
         row = self.teacher.index.get(key, -1) if self.teacher else -1
         if row >= 0 and source != "distilled" and rng.random() < DISTILL_ALSO:
@@ -164,7 +186,7 @@ def rounded(number: int, multiple: int) -> int:
 
 
 def pad(records: list[Rendered]) -> dict[str, np.ndarray]:
-    """Records as one padded batch: ids, lengths, state spans, questions, kinds, options, owners, targets, teacher rows."""
+    """Records as one padded batch of arrays; `text` is the row of the state's teacher embedding."""
     tokens = rounded(max(len(record.ids) for record in records), BUCKET)
     questions = rounded(max(len(record.kinds) for record in records), 2)
     options = rounded(max(len(record.owner) for record in records), 8)
@@ -182,8 +204,13 @@ def pad(records: list[Rendered]) -> dict[str, np.ndarray]:
     }
     for place, record in enumerate(records):
         batch["ids"][place, : len(record.ids)] = record.ids
-        for name, values in (("questions", record.questions), ("kinds", record.kinds), ("options", record.options),
-                             ("owner", record.owner), ("target", record.target)):  # fmt: skip
+        for name, values in (
+            ("questions", record.questions),
+            ("kinds", record.kinds),
+            ("options", record.options),
+            ("owner", record.owner),
+            ("target", record.target),
+        ):
             batch[name][place, : len(values)] = values
     return batch
 

@@ -1,4 +1,4 @@
-"""The trainable clef-nano: compressed rows, the text backbone of Qwen3.5, the batched head, and two throwaway read-outs."""
+"""The trainable clef-nano: compressed rows, Qwen3.5's text backbone, the batched head, two throwaway read-outs."""
 
 import json
 from pathlib import Path
@@ -19,13 +19,13 @@ ROW_SCALE = 0.5  # root mean square of a row at the start, beside residual updat
 
 
 class Rows(nn.Module):
-    """The stored rows and the composition of every id from them."""
+    """The stored rows and the composition of every id from them; reads a work folder's rows.npz or a release's rows."""
 
     def __init__(self, layout: Path) -> None:
         super().__init__()
         with np.load(layout) as stored:
             lengths, parts = stored["lengths"].astype(np.int64), stored["parts"].astype(np.int64)
-            num_rows = len(json.loads(str(stored["texts"])))
+            num_rows = len(stored["rows"]) if "rows" in stored else len(json.loads(str(stored["texts"])))
         self.weight = nn.Parameter(torch.randn(num_rows, HIDDEN) * ROW_SCALE)
         self.register_buffer("lengths", torch.from_numpy(lengths), persistent=False)
         self.register_buffer("starts", torch.from_numpy(np.cumsum(lengths) - lengths), persistent=False)
@@ -61,15 +61,21 @@ class TrainableNano(nn.Module):
     def _start_near_identity(self) -> None:
         """Read-outs and projections begin as scaled identities; from a random start the loss sits on a plateau."""
         head = self.head
-        for layer in (head.memory_projection, head.question_projection, head.option_question_projection,
-                      head.global_projection, head.option_context_projection, head.option_lexical_projection):  # fmt: skip
+        for layer in (
+            head.memory_projection,
+            head.question_projection,
+            head.option_question_projection,
+            head.global_projection,
+            head.option_context_projection,
+            head.option_lexical_projection,
+        ):
             layer.weight.mul_(0.3).add_(0.5 * torch.eye(HIDDEN))
         self.state_readout.weight.copy_(torch.eye(HIDDEN))
         head.prior_logit_scale.fill_(2.0)
         head.joint_logit_scale.fill_(1.5)
 
     def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits [B, O], and the state vectors read at the schema's start and at the last token with what they should be.
+        """Logits [B, O], the state vectors read at the schema's start and at the last token, and the state's mean row.
 
         Right padding needs no mask: every layer is causal, so no real token sees it.
         """
@@ -103,7 +109,8 @@ class TrainableNano(nn.Module):
             key.removeprefix(BODY_PREFIX): value.float() for key, value in body.items() if key.startswith(BODY_PREFIX)
         }
         missing, surplus = self.backbone.load_state_dict(own, strict=False)
-        assert missing == ["embed_tokens.weight"] and not surplus, (missing, surplus)
+        assert missing == ["embed_tokens.weight"], missing
+        assert not surplus, surplus
         self.head.load_state_dict({key: value.float() for key, value in head.items()})
         with torch.no_grad():
             self.rows.weight.copy_(rows.float())

@@ -1,7 +1,7 @@
 """The shape of clef-nano, and how its release folder and its plain form are written.
 
 python -m training.release random models/clef-nano        random weights, to try the layout
-python -m training.release plain models/clef-nano OUT     one model.safetensors with all rows, for the reference's own loader
+python -m training.release plain models/clef-nano OUT     all rows in one model.safetensors, for the reference's loader
 """
 
 import argparse
@@ -25,7 +25,7 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "processor_config.
 
 
 def nano_config() -> Qwen3_5Config:
-    """Clef's configuration at a small size; the vision tower is the smallest that the class builds and is not trained."""
+    """Clef's configuration at a small size; its vision tower is the least that the class builds, untrained."""
     text = {
         "vocab_size": VOCABULARY,
         "hidden_size": HIDDEN,

@@ -13,8 +13,8 @@ import numpy as np
 from tokenizers import Tokenizer
 
 PREFIX = (
-    "<|im_start|>system\nRead the complete state and schema. Decide every field jointly. Each answer must be exactly one"
-    " of that field's allowed options.<|im_end|>\n<|im_start|>user\nSTATE:\n"
+    "<|im_start|>system\nRead the complete state and schema. Decide every field jointly. Each answer must be exactly "
+    "one of that field's allowed options.<|im_end|>\n<|im_start|>user\nSTATE:\n"
 )
 SUFFIX = "\n<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\nJOINT SCHEMA DECISIONS:"
 KINDS = {"noul": 0, "choice": 1, "score": 2}

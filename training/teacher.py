@@ -1,4 +1,4 @@
-"""The teacher: MiniLM sentence embeddings (Apache-2.0), packed small to travel, and the token table distilled from them.
+"""The teacher: MiniLM sentence embeddings (Apache-2.0), packed small, and the token table distilled from them.
 
 python -m training.teacher MINILM .nano/teacher      packs the folder of the model in int8, 23 MB
 """
@@ -97,7 +97,7 @@ def distil_rows(
 ) -> Tensor:
     """Token rows whose mean over a text points where the teacher's embedding does.
 
-    `token_rows` holds, for each text, the rows of its tokens; `targets` [N, width] are the teacher's projected embeddings.
+    `token_rows` holds, for each text, the rows of its tokens; `targets` [N, width] the teacher's projected embeddings.
     """
     lengths = torch.tensor([len(rows) for rows in token_rows])
     padded = torch.full((len(token_rows), int(lengths.max())), len(start), dtype=torch.int32)

@@ -161,8 +161,16 @@ def save(model: TrainableNano, out: Path, notes: dict[str, Any]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     save_file(halves(model.body_state()), out / "body.safetensors")
     save_file(halves(model.head.state_dict()), out / "head.safetensors")
-    save_file(halves({"rows": model.rows.weight, "state_readout": model.state_readout.weight,
-                      "teacher_readout": model.teacher_readout.weight}), out / "rows.safetensors")  # fmt: skip
+    save_file(
+        halves(
+            {
+                "rows": model.rows.weight,
+                "state_readout": model.state_readout.weight,
+                "teacher_readout": model.teacher_readout.weight,
+            }
+        ),
+        out / "rows.safetensors",
+    )
     (out / "run.json").write_text(json.dumps(notes, indent=2) + "\n", encoding="utf-8")
 
 
@@ -280,11 +288,18 @@ def main() -> None:
             )
             window, last, window_records, waited = [], now, 0, 0.0
         notes = {
-            "seed": flags.seed, "steps": steps, "records": records * trainer.processes, "tokens": tokens * trainer.processes,
-            "minutes": round((now - start) / 60, 2), "processes": trainer.processes, "batch_tokens": flags.batch_tokens,
-            "rates": [flags.rate_matrices, flags.rate_vectors, flags.rate_rows], "torch": torch.__version__,
-            "device": torch.cuda.get_device_name() if device == "cuda" else "cpu", "earlier": earlier,
-        }  # fmt: skip
+            "seed": flags.seed,
+            "steps": steps,
+            "records": records * trainer.processes,
+            "tokens": tokens * trainer.processes,
+            "minutes": round((now - start) / 60, 2),
+            "processes": trainer.processes,
+            "batch_tokens": flags.batch_tokens,
+            "rates": [flags.rate_matrices, flags.rate_vectors, flags.rate_rows],
+            "torch": torch.__version__,
+            "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
+            "earlier": earlier,
+        }
         if rank == 0 and now - last_saved > 120:
             save(model, flags.out, notes)
             last_saved = now
