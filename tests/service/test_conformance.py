@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from jevcompat.runner import Report, run
@@ -127,7 +128,7 @@ def test_the_official_client_is_told_when_to_come_back() -> None:
 
 
 @pytest.mark.timeout(600)
-def test_schemathesis_finds_the_service_as_its_document_says() -> None:
+def test_schemathesis_finds_the_service_as_its_document_says(tmp_path: Path) -> None:
     with serving(ScriptedDecider(status=NANO), ROOMY) as local:
         done = subprocess.run(
             [
@@ -136,6 +137,7 @@ def test_schemathesis_finds_the_service_as_its_document_says() -> None:
                 # That base64 is a picture, and that a text fits the limit, no schema can say.
                 *("--exclude-checks", "positive_data_acceptance"),
             ],
+            cwd=tmp_path,  # it keeps a folder of its own there
             capture_output=True,
             text=True,
             timeout=590,
