@@ -7,7 +7,8 @@ window.clef.panels.servers = (root, panel) => {
   const summary = h("span.muted", { role: "status" });
   const body = h("div");
   root.classList.add("clef-servers");
-  replace(root, h("details", {}, h("summary", {}, h("h3", {}, "Would other servers take this?"), summary), body));
+  const details = h("details", { ontoggle: () => fetchServers() }, h("summary", {}, h("h3", {}, "Would other servers take this?"), summary), body);
+  replace(root, details);
 
   function draw(view) {
     replace(summary, view.summary);
@@ -25,7 +26,7 @@ window.clef.panels.servers = (root, panel) => {
   const fetchServers = debounce(300, async () => {
     const { draft } = window.clef;
     const print = draft && fingerprint(draft);
-    if (!draft || !state.visible || print === state.asked) return;
+    if (!draft || !(state.visible || details.open) || print === state.asked) return;
     state.asked = print;
     const sequence = ++state.sequence;
     try {
