@@ -85,7 +85,12 @@ def test_each_question_gets_a_card_with_its_bars_and_its_exact_numbers(open_page
         .startswith("Expected level 0.42, most likely level 0")
     )
     cards.nth(0).locator("ul.rows").focus()
-    assert cards.nth(0).locator(".row .exact").nth(0).evaluate("(e) => getComputedStyle(e).opacity") == "1"
+    track = cards.nth(0).locator(".row .track").nth(0)
+    assert track.evaluate("(e) => getComputedStyle(e, '::after').opacity") == "1"
+    assert track.get_attribute("data-exact") == "0.6652409434318542"
+    assert "66.5 %, exactly 0.6652409434318542" in cards.nth(0).locator(".row .val").nth(0).evaluate(
+        "(e) => e.textContent"
+    )
     cards.nth(0).get_by_text("Exact values").click()
     row = cards.nth(0).locator(".exact-table tbody tr").nth(0)
     assert row.inner_text().split()[:1] == ["billing"]
@@ -95,7 +100,7 @@ def test_each_question_gets_a_card_with_its_bars_and_its_exact_numbers(open_page
 def test_the_order_of_a_choice_can_be_switched_and_is_kept(open_page: Open) -> None:
     page = opened(open_page, questions={"c": {"type": "choice", "criteria": {"z": None, "a": None, "m": None}}})
     run(page)
-    labels = page.locator(".clef-answer .row .lab > span")
+    labels = page.locator(".clef-answer .row .lab > bdi")
     assert labels.all_inner_texts() == ["a", "m", "z"]
     page.get_by_role("button", name="request's order").click()
     assert labels.all_inner_texts() == ["z", "a", "m"]

@@ -37,19 +37,18 @@ window.clef.answerCards = (() => {
       h("button.link", { type: "button", onclick: () => window.clef.emit("open-tab", "budget") }, "What was lost?"));
   }
 
-  function exact(p) {
-    return h("span.exact", {}, h("span.clef-visually-hidden", {}, ", exactly "), String(p));
-  }
+  // What a screen reader hears after the rounded number; the eye sees it over the bar, see `data-exact`.
+  const exactly = (p) => h("span.clef-visually-hidden", {}, `, exactly ${p}`);
 
   function bars(answer, options) {
     const name = answer.kind === "score" ? "Levels of " : "Options of ";
     return h("ul.rows", { tabIndex: 0, "aria-label": name + answer.id + ", probability of each; exact values are shown while this has the focus" },
       options.map((option) => h("li.row", { class: option.top ? "row top" : "row", "data-option": String(option.index) },
         h("button.lab", { type: "button", tabIndex: -1, title: "show in the prompt", onclick: () => select(answer, option) },
-          h("span", {}, shown(option.id)),
+          shown(option.id),
           option.description !== null && h("small", {}, shown(option.description))),
-        h("span.track", {}, h("i", { style: { width: 100 * option.p + "%" } }), exact(option.p)),
-        h("span.val", {}, option.label))));
+        h("span.track", { "data-exact": String(option.p) }, h("i", { style: { width: 100 * option.p + "%" } })),
+        h("span.val", {}, option.label, exactly(option.p)))));
   }
 
   // One bar for a yes/no question: filled from the left by P(true); the middle says nothing either way.
@@ -57,10 +56,10 @@ window.clef.answerCards = (() => {
     const [yes, no] = answer.options;
     const side = (option, place) => h("span", { class: option.top ? place + " top" : place, "data-option": String(option.index) },
       h("button.lab", { type: "button", tabIndex: -1, title: "show in the prompt", onclick: () => select(answer, option) }, option.id),
-      " ", h("span.val", {}, option.label));
+      " ", h("span.val", {}, option.label, exactly(option.p)));
     return h("div.balance", { tabIndex: 0, role: "group", "aria-label": answer.id + ", from true to false; exact values are shown while this has the focus" },
       h("div.sides", {}, side(yes, "yes"), side(no, "no")),
-      h("div.track", {}, h("i", { style: { width: 100 * yes.p + "%" } }), h("b"), h("span.left", {}, exact(yes.p)), h("span.right", {}, exact(no.p))),
+      h("div.track", { "data-exact": String(no.p), "data-left": String(yes.p) }, h("i", { style: { width: 100 * yes.p + "%" } }), h("b")),
       h("div.middle", { "aria-hidden": "true" }, "0.5 cannot tell"));
   }
 

@@ -84,8 +84,17 @@ window.clef.budgetLengths = (panel) => {
     const bar = h("progress", { max: 1, value: 0, "aria-label": "States counted" });
     const said = h("span.num", {}, "counting…");
     replace(result, chooser(), h("div.raw-tools", {}, bar, said, h("button.btn.small", { type: "button", onclick: () => { state.running += 1; finish(true).catch(fail); } }, "Stop")));
-    for (const { part, line, end } of parts(state.text, isTable)) {
-      const found = await call(panel.server, "lengths", { text: part, format: state.table.format, column: state.column, header, line });
+    // One part is on its way while the one before it is counted.
+    const ask = ({ part, line, end }) => call(panel.server, "lengths", { text: part, format: state.table.format, column: state.column, header, line })
+      .then((found) => ({ found, end }), (error) => ({ error }));
+    const waiting = [];
+    const source = parts(state.text, isTable);
+    for (let next = source.next(); ; next = source.next()) {
+      if (!next.done) waiting.push(ask(next.value));
+      if (!waiting.length) break;
+      if (!next.done && waiting.length < 2) continue;
+      const { found, end, error } = await waiting.shift();
+      if (error) throw error;
       if (mine !== state.running) return;
       state.lengths.push(...found.lengths);
       state.problems.push(...found.problems);
