@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from clef_model.decision import Limits
-from clef_model.diagnostics.limits import check_all
+from clef_model.diagnostics.limits import check, read_profiles
 from clef_model.errors import InvalidRecord
 from clef_ui.calls import Call, answering, media_of
 from clef_ui.casefile import (
@@ -25,11 +25,13 @@ from clef_ui.uploads import MediaStore
 from clef_ui.views.export import Exported, export_view, snippet
 from clef_ui.views.planned import Planner, planned, problems_view
 
+HOSTED = "workers-ai"  # the profile of the hosted service
 EMBEDDED = "models"  # the folder of the embedded release
 
 
 def export_calls(planner: Planner, store: MediaStore) -> list[Call]:
     """The functions of the Export panel, by the names its script uses."""
+    hosted = next(profile for profile in read_profiles() if profile.id == HOSTED)
 
     def export(text: str) -> Any:
         request = json.loads(text)
@@ -40,7 +42,7 @@ def export_calls(planner: Planner, store: MediaStore) -> list[Call]:
         except InvalidRecord as error:
             return {"problems": problems_view(error)}
         made = _exported(read_draft(draft_text), str(request["origin"]), what.limits)
-        return export_view(made, check_all(what.record, result.encoded))
+        return export_view(made, check(what.record, result.encoded, hosted))
 
     def whole(text: str) -> Any:
         request = json.loads(text)

@@ -28,8 +28,8 @@ class Exported:
     videos: Sequence[str] = ()
 
 
-def export_view(exported: Exported, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """The snippets, with embedded files shortened for reading, and what other servers make of the request."""
+def export_view(exported: Exported, hosted_verdict: Verdict) -> dict[str, Any]:
+    """The snippets, with embedded files shortened for reading, and what the hosted service makes of the request."""
     snippets = [
         ("request", "Request (JSON)", "json", exported.request),
         ("curl", "curl", "bash", curl(exported)),
@@ -49,7 +49,7 @@ def export_view(exported: Exported, verdicts: Sequence[Verdict]) -> dict[str, An
             }
             for name, title, language, text in snippets
         ],
-        "verdicts": [verdict_view(verdict) for verdict in verdicts],
+        "hosted": verdict_view(hosted_verdict),
         "hasMedia": bool(exported.images or exported.videos),
     }
 
@@ -76,10 +76,8 @@ def curl(exported: Exported) -> str:
 
 def command(exported: Exported) -> str:
     end = _delimiter(exported.request)
-    return (
-        f"cat > request.json <<'{end}'\n{exported.request}\n{end}\n"
-        f"python -m clef_model predict request.json --release {exported.release}{_flags(exported.limits)}\n"
-    )
+    flags = f"--request @request.json --release {shlex.quote(exported.release)}{_flags(exported.limits)}"
+    return f"cat > request.json <<'{end}'\n{exported.request}\n{end}\npython -m clef_model predict {flags}\n"
 
 
 def library(exported: Exported) -> str:

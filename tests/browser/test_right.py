@@ -470,7 +470,7 @@ def test_axe_finds_no_serious_fault_in_any_tab(open_page: Open, size: tuple[int,
     for name in ("Answers", "Prompt", "Budget", "Export"):
         tab(page, name)
         page.wait_for_selector(
-            {"Prompt": ".prompt-box .piece", "Budget": "#clef-budget .fix", "Export": ".server"}.get(
+            {"Prompt": ".prompt-box .piece", "Budget": "#clef-budget .fix", "Export": "#clef-export pre"}.get(
                 name, ".clef-answer"
             )
         )

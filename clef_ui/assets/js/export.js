@@ -24,10 +24,10 @@ window.clef.panels.export = (root, panel) => {
     function show() {
       const snippet = view.snippets.find((each) => each.name === state.open) || view.snippets[0];
       buttons.forEach((button, index) => button.setAttribute("aria-pressed", String(view.snippets[index] === snippet)));
-      replace(place, snippetBox(snippet));
+      replace(place, snippetBox(snippet), snippet.name === "hosted" && hosted(view.hosted));
     }
     show();
-    replace(body, h("div.section-head", {}, h("h3", {}, "The request"), h("span.seg.wrap", { role: "group", "aria-label": "Spelling of the request" }, buttons)), place, servers(view.verdicts));
+    replace(body, h("div.section-head", {}, h("h3", {}, "The request"), h("span.seg.wrap", { role: "group", "aria-label": "Spelling of the request" }, buttons)), place);
   }
 
   function snippetBox(snippet) {
@@ -45,12 +45,12 @@ window.clef.panels.export = (root, panel) => {
       window.clef.exactly(h("pre", { tabIndex: 0, "aria-label": snippet.title }), snippet.text));
   }
 
-  function servers(verdicts) {
-    return h("section", {}, h("div.section-head", {}, h("h3", {}, "What other servers make of it")),
-      verdicts.map((verdict) => h("details.server", { class: "server " + verdict.status },
-        h("summary", {}, h("b", {}, verdict.title), " ", h("span.verdict", {}, STATUS[verdict.status]), verdict.findings.length > 0 && h("span.muted", {}, ` · ${verdict.findings.length} ${verdict.findings.length === 1 ? "point" : "points"}`)),
-        h("p.muted.small-note", {}, verdict.note, " Source: ", verdict.source, ", ", verdict.date, "."),
-        h("ul", {}, verdict.findings.map((finding) => h("li", {}, h("b", {}, KINDS[finding.kind]), finding.where && [" · ", h("code", {}, shown(finding.where))], ": ", shown(finding.message), finding.theirs && h("span.muted", {}, " It says: ", h("code", {}, shown(finding.theirs)))))))));
+  // Beside the snippet for the hosted service: what it would refuse or read differently. All servers are under Budget.
+  function hosted(verdict) {
+    return h("details.server", { class: "server " + verdict.status, open: verdict.status !== "accepted" },
+      h("summary", {}, h("b", {}, verdict.title), " ", h("span.verdict", {}, STATUS[verdict.status])),
+      h("p.muted.small-note", {}, verdict.note, " Source: ", verdict.source, ", ", verdict.date, "."),
+      h("ul", {}, verdict.findings.map((finding) => h("li", {}, h("b", {}, KINDS[finding.kind]), finding.where && [" · ", h("code", {}, shown(finding.where))], ": ", shown(finding.message), finding.theirs && h("span.muted", {}, " It says: ", h("code", {}, shown(finding.theirs)))))));
   }
 
   function save(name, text) {
