@@ -110,7 +110,9 @@ def _headline(effect: CutEffect, decisions: dict[Kind, Decision]) -> str:
     if changed:
         return f"The cut changed {words.of_all(len(changed), all_answers)}."
     largest = max(abs(shift) for pair in zip(cut.answers, larger.answers, strict=True) for shift in shifts(*pair))
-    answers = "the answer is the same" if all_answers == 1 else f"all {all_answers} answers are the same"
+    answers = {1: "the answer is", 2: "both answers are"}.get(
+        all_answers, f"all {all_answers} answers are"
+    ) + " the same"
     if largest < words.DEAD_BAND:
         return f"The cut did not matter: {answers}, and no probability moved by half a point."
     return f"The cut changed no answer: {answers}. The largest shift is {100 * largest:.1f} points."

@@ -13,7 +13,7 @@ NAMED = 4  # questions that a sentence names
 
 
 def points(shift: float) -> str:
-    """A shift of a probability (-1 to 1) as signed percentage points, "+12.3" or "−0.8"; empty when it is no finding."""
+    """A shift of a probability (-1 to 1) as signed percentage points: "+12.3", "−0.8"; empty when it is no finding."""
     if abs(shift) < DEAD_BAND:
         return ""
     return f"{'+' if shift > 0 else '−'}{abs(100 * shift):.1f}"

@@ -84,6 +84,14 @@ def test_one_click_in_the_budget_tells_whether_the_cut_mattered(open_page: Open)
     assert page.locator(f"{EFFECT} .changed").count() == 4
 
 
+def test_an_answer_on_a_cut_state_leads_to_the_comparison(open_page: Open) -> None:
+    page = opened(open_page, "answers")
+    page.keyboard.press("ControlOrMeta+Enter")
+    page.locator(".clef-answer .cut").get_by_role("button", name="Did it matter?").first.click()
+    page.wait_for_selector(f"{EFFECT} table.effect")
+    assert page.get_by_role("tab", name="Cut effect").get_attribute("aria-selected") == "true"
+
+
 def test_a_whole_state_leaves_nothing_to_compare(open_page: Open) -> None:
     page = opened(open_page, "cut-effect", kept="")
     planned(page, EFFECT, "Nothing of the state is cut")

@@ -54,6 +54,11 @@ def test_a_cut_that_changed_nothing_is_said_to_be_harmless() -> None:
     )
 
 
+def test_two_answers_are_called_both() -> None:
+    questions = {"first": {"type": "noul"}, "many": {"type": "score", "criteria": ["low", "high"]}}
+    assert view(questions=questions)["headline"].startswith("The cut did not matter: both answers are the same, ")
+
+
 def test_a_shift_without_a_change_is_told_with_its_size() -> None:
     record = parse_record({"state": STATE, "questions": {"q": {"type": "noul"}}})
 

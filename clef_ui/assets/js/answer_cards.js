@@ -34,15 +34,26 @@ window.clef.answerCards = (() => {
   function cutLine(cut) {
     return h("p.cut", {},
       `Computed on a cut state: ${window.clef.tokens(cut.lost)} of ${window.clef.tokens(cut.state)} state tokens were not read. `,
-      h("button.link", { type: "button", onclick: () => window.clef.emit("open-tab", "budget") }, "What was lost?"));
+      h("button.link", { type: "button", onclick: () => window.clef.emit("open-tab", "budget") }, "What was lost?"), " ",
+      h("button.link", { type: "button", onclick: () => window.clef.emit("ask-cut") }, "Did it matter?"));
   }
 
   // What a screen reader hears after the rounded number; the eye sees it over the bar, see `data-exact`.
   const exactly = (p) => h("span.clef-visually-hidden", {}, `, exactly ${p}`);
 
+  // One stop of the tab key for all options of a card; the arrow keys go through them.
+  function move(event) {
+    const labels = [...event.currentTarget.querySelectorAll(".lab")];
+    const now = labels.indexOf(document.activeElement);
+    const next = { ArrowDown: now + 1, ArrowUp: Math.max(0, now - 1), Home: 0, End: labels.length - 1 }[event.key];
+    if (next === undefined || !labels[next]) return;
+    event.preventDefault();
+    labels[next].focus();
+  }
+
   function bars(answer, options) {
     const name = answer.kind === "score" ? "Levels of " : "Options of ";
-    return h("ul.rows", { tabIndex: 0, "aria-label": name + answer.id + ", probability of each; exact values are shown while this has the focus" },
+    return h("ul.rows", { tabIndex: 0, onkeydown: move, "aria-label": name + answer.id + ", probability of each; exact values are shown while this has the focus; arrow keys reach the options" },
       options.map((option) => h("li.row", { class: option.top ? "row top" : "row", "data-option": String(option.index) },
         h("button.lab", { type: "button", tabIndex: -1, title: "show in the prompt", onclick: () => select(answer, option) },
           shown(option.id),
@@ -57,7 +68,7 @@ window.clef.answerCards = (() => {
     const side = (option, place) => h("span", { class: option.top ? place + " top" : place, "data-option": String(option.index) },
       h("button.lab", { type: "button", tabIndex: -1, title: "show in the prompt", onclick: () => select(answer, option) }, option.id),
       " ", h("span.val", {}, option.label, exactly(option.p)));
-    return h("div.balance", { tabIndex: 0, role: "group", "aria-label": answer.id + ", from true to false; exact values are shown while this has the focus" },
+    return h("div.balance", { tabIndex: 0, role: "group", onkeydown: move, "aria-label": answer.id + ", from true to false; exact values are shown while this has the focus" },
       h("div.sides", {}, side(yes, "yes"), side(no, "no")),
       h("div.track", { "data-exact": String(no.p), "data-left": String(yes.p) }, h("i", { style: { width: 100 * yes.p + "%" } }), h("b")),
       h("div.middle", { "aria-hidden": "true" }, "0.5 cannot tell"));
