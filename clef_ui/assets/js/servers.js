@@ -2,7 +2,7 @@
 window.clef.panels.servers = (root, panel) => {
   "use strict";
   const { h, replace, shown, call, debounce, on, fingerprint } = window.clef;
-  const MARKS = { accepted: "✓", different: "≠", refused: "✕" };
+  const MARKS = { accepted: "✓", different: "~", refused: "✕" };
   const state = { asked: null, sequence: 0, visible: false };
   const summary = h("span.muted", { role: "status" });
   const body = h("div");
