@@ -30,8 +30,8 @@ from training.evaluation import (
 from training.heldout import FOLDER
 from training.rendering import Example, Renderer, render
 
-OWN_SETS = ("own", "everyday", "fresh")
-MEGABYTE = 1024
+HAND_WRITTEN = ("yesno", "facts", "choice", "score", "everyday")
+MEGABYTE = 1024  # kilobytes
 
 
 def release_scorer(folder: Path) -> Scorer:
@@ -73,7 +73,9 @@ def cosine_scorer(embed: Any) -> Scorer:
             options = sorted(example.options, key=lambda pair: pair[0]) if example.kind == "choice" else example.options
             texts = [str(text or name) for name, text in options]
             wanted += [render(example.instructions)] if example.kind == "noul" else texts
-        vectors = embed(wanted)
+        distinct = list(dict.fromkeys(wanted))
+        place_of = {text: place for place, text in enumerate(distinct)}
+        vectors = embed(distinct)[[place_of[text] for text in wanted]]
         out: list[np.ndarray] = []
         claims: list[float] = []
         at = 0
@@ -93,6 +95,12 @@ def cosine_scorer(embed: Any) -> Scorer:
         return answers
 
     return score
+
+
+def own_items() -> list[Item]:
+    """The project's own held-out decisions; tasks of fresh.json are named apart."""
+    items = [item for name in ("own", "everyday") for item in read_items(FOLDER / f"{name}.json")]
+    return items + [{**item, "task": f"fresh {item['task']}"} for item in read_items(FOLDER / "fresh.json")]
 
 
 def by_set(items: Sequence[Item], scorer: Scorer) -> dict[str, dict[str, float]]:
@@ -174,7 +182,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     flags = parser.parse_args()
     items = [item for path in flags.items for item in read_items(path)]
-    items += [item for name in OWN_SETS for item in read_items(FOLDER / f"{name}.json")]
+    items += own_items()
     figures: dict[str, Any] = {"speed": speed(flags.folder)}
     print(figures["speed"], flush=True)
     scorer = release_scorer(flags.folder)
@@ -189,7 +197,7 @@ def main() -> None:
         embed = lambda texts: teacher.embed(model, flags.teacher, list(texts), "cpu", 4_096).astype(np.float32)  # noqa: E731
         figures["minilm"] = by_set(items, cosine_scorer(embed))
         print("MiniLM\n" + table(figures["minilm"]), flush=True)
-    own = [item for item in items if item["task"] in ("yesno", "facts", "choice", "score", "everyday")]
+    own = [item for item in items if item["task"].removeprefix("fresh ") in HAND_WRITTEN]
     figures["stability"] = stability(own, scorer)
     print(figures["stability"])
     figures["wrong"] = wrong_answers(own, scorer)

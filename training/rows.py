@@ -2,9 +2,9 @@
 
     python -m training.rows .nano/corpus models/clef-nano .nano/rows.npz
 
-Ids whose text is equal after strip().lower() share one row. Rows are kept for the 256 byte tokens, the special tokens and
-the folded texts with the highest score: share in the corpus plus a Zipf prior on the id (ids are ranks). Every other id
-is the mean of the rows that the longest matches, taken from the left, split its text into.
+Ids whose text is equal after strip().lower() share one row. Rows are kept for the 256 byte tokens, the special tokens
+and the folded texts with the highest score: share in the corpus plus a Zipf prior on the id (ids are ranks). Another
+id is the mean of the rows that the longest matches, taken from the left, split its text into.
 """
 
 import argparse
