@@ -2,7 +2,6 @@
 window.clef.questionFields = (() => {
   "use strict";
   const { h, replace, shown } = window.clef;
-  const GROWS = CSS.supports("field-sizing", "content"); // else the height is set after each edit
   let lastId = 0;
 
   const newId = (name) => `clef-q-${name}-${++lastId}`;
@@ -22,10 +21,12 @@ window.clef.questionFields = (() => {
       onkeydown: onkey, onpaste,
       onblur: () => { fresh = false; paint(); },
     });
+    // The text behind the field gives it its height: `field-sizing: content` would cost a frame's time at each letter.
+    const frame = h("div.grow" + className, {}, input);
     const name = hiddenLabel(label, id);
     const note = h("p.hint", { id: id + "-hidden", hidden: true });
     const list = h("div.problems", { id: id + "-problems", hidden: true });
-    const element = h("div.fieldbox", {}, name, input);
+    const element = h("div.fieldbox", {}, name, frame);
     const notes = h("div.fieldnotes", {}, note, list); // placed by the owner, where there is width to read
     let problems = [];
     let fresh = false; // new and not left yet: an empty field is not called a fault before the person was in it
@@ -35,9 +36,7 @@ window.clef.questionFields = (() => {
     }
 
     function grow() {
-      if (GROWS) return;
-      input.style.height = "auto";
-      input.style.height = input.scrollHeight + 2 + "px";
+      frame.dataset.text = input.value || input.placeholder;
     }
 
     // Invisible characters are shown by their codes under the field, which itself cannot show them.
@@ -65,8 +64,9 @@ window.clef.questionFields = (() => {
       else input.removeAttribute("aria-describedby");
     }
 
+    grow();
     return {
-      element, input, notes,
+      element, input, notes, frame,
       get visibleProblems() { return list.hidden ? 0 : problems.length; },
       set(text) {
         const held = text.replace(/\r\n?/g, "\n"); // what a text field makes of a carriage return
@@ -76,7 +76,11 @@ window.clef.questionFields = (() => {
         hidden();
       },
       setLabel(text) { if (name.textContent !== text) name.textContent = text; },
-      setPlaceholder(text) { if (input.placeholder !== text) input.placeholder = text; },
+      setPlaceholder(text) {
+        if (input.placeholder === text) return;
+        input.placeholder = text;
+        grow();
+      },
       setProblems(messages) { problems = messages; paint(); },
       setFresh() { fresh = true; paint(); },
       reveal() { fresh = false; paint(); },
@@ -92,13 +96,13 @@ window.clef.questionFields = (() => {
     });
     const tag = h("span.tag", { hidden: true });
     field.element.classList.add("value");
-    field.input.after(tag);
+    field.element.append(tag);
 
     function mark() {
       const word = value?.raw ? "JSON" : value?.text === "" ? "empty text" : "";
       tag.hidden = !word;
       if (tag.textContent !== word) tag.textContent = word;
-      field.input.classList.toggle("mono", Boolean(value?.raw));
+      for (const part of [field.input, field.frame]) part.classList.toggle("mono", Boolean(value?.raw));
       field.setPlaceholder(value?.raw ? 'a JSON value, such as 1.0 or {"a": 1}' : placeholderOf(value));
       field.setLabel(value?.raw ? label + ", JSON value" : label);
     }
