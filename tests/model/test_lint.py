@@ -190,6 +190,7 @@ def test_the_other_sentences_of_a_rule(question: dict[str, Any], code: str, mess
     [
         choice("no", "yes"),  # two that exclude each other
         noul("The parcel is late."),
+        noul("包裹迟到了"),  # a sentence, though it looks like one word
         noul("Is a service down, or not?"),
         noul({"claim": "Which one?"}),  # structured instructions are not read as a sentence
         score("Can wait", "This week", "Today", "Right now", instructions="How soon must someone act?"),
