@@ -32,8 +32,9 @@ def is_text_only(release: Path) -> bool:
 def expand_rows(release: Path) -> NDArray[np.float32]:
     """The embedding of all 248,320 ids, [248320, hidden], float32, the same bits on every machine.
 
-    The file holds `rows` (int8, [R, hidden]), `scales` (float16, [R]), `lengths` (uint8, [248320]) and `parts` (uint16): the
-    embedding of an id is the mean of rows[part] * scales[part] over its parts, added from left to right in float32.
+    The file holds `rows` (int8, [R, hidden]), `scales` (float16, [R]), `lengths` (uint8, [248320]) and `parts`
+    (uint16): the embedding of an id is the mean of rows[part] * scales[part] over its parts, added from left to right
+    in float32.
 
     Raises: BrokenRelease: the file is absent, unreadable or does not describe 248,320 ids.
     """
@@ -71,7 +72,7 @@ def _read(path: Path) -> tuple[NDArray[np.float32], NDArray[np.uint8], NDArray[n
         ) from error
     if len(lengths) != VOCABULARY or int(lengths.sum(dtype=np.int64)) != len(parts) or int(parts.max()) >= len(rows):
         raise BrokenRelease(
-            f"Release {path.parent}: {path.name} describes {len(lengths):,} ids by {len(parts):,} parts of {len(rows):,} rows, "
-            f"which do not fit together or are not {VOCABULARY:,} ids. Download it again."
+            f"Release {path.parent}: {path.name} describes {len(lengths):,} ids by {len(parts):,} parts of "
+            f"{len(rows):,} rows, which do not fit together or are not {VOCABULARY:,} ids. Download it again."
         )
     return rows, lengths, parts
