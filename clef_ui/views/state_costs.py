@@ -25,13 +25,33 @@ class Place:
     is_container: bool
 
 
+class Utf16:
+    """Places in a text as the page counts them, in UTF-16 units; asked for in growing order."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._is_narrow = text.isascii() or max(text, default="") <= "\uffff"
+        self._place = 0
+        self._units = 0
+
+    def offset(self, place: int) -> int:
+        if self._is_narrow:
+            return place
+        self._units += sum(1 + (character > "\uffff") for character in self._text[self._place : place])
+        self._place = place
+        return self._units
+
+
 def json_costs(text: str, starts: Sequence[int], kept: int, lost_paths: Collection[str]) -> dict[str, Any]:
     """The values of a rendered JSON state in prompt order, each with its tokens, those of its children included.
+
+    `at` is where it begins in the state's text, in UTF-16 units.
 
     `starts` are the characters at which the state's tokens begin; a token belongs to the values it begins in. `kept` is
     how many characters the model gets.
     """
     places = list(_places(read_source(text)))
+    units = Utf16(text)
     deepest = _deepest(places)
     shown = [place for place in places if len(place.path) <= deepest][:MOST_ROWS]
     lost: set[str] = set(lost_paths)
@@ -46,8 +66,7 @@ def json_costs(text: str, starts: Sequence[int], kept: int, lost_paths: Collecti
                 "name": _name(place.path),
                 "depth": len(place.path),
                 "tokens": bisect_left(starts, place.end) - bisect_left(starts, place.start),
-                "start": place.start,
-                "end": place.end,
+                "at": units.offset(place.start),
                 "text": _shortened(place.value.literal),
                 "container": place.is_container,
                 "status": "lost" if path in lost else "cut" if place.value.end > kept else "kept",
@@ -59,14 +78,14 @@ def json_costs(text: str, starts: Sequence[int], kept: int, lost_paths: Collecti
 def text_costs(text: str, starts: Sequence[int], kept: int) -> dict[str, Any]:
     """The paragraphs of a text state, each with its tokens."""
     parts = paragraphs(text)
+    units = Utf16(text)
     rows = [
         {
             "path": f"paragraph {place + 1}",
             "name": f"paragraph {place + 1}",
             "depth": 1,
             "tokens": bisect_left(starts, end) - bisect_left(starts, start),
-            "start": start,
-            "end": end,
+            "at": units.offset(start),
             "text": _shortened(text[start:end]),
             "container": False,
             "status": "lost" if start >= kept else "cut" if end > kept else "kept",

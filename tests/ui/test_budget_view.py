@@ -103,6 +103,11 @@ def test_a_text_state_is_counted_paragraph_by_paragraph() -> None:
     ]
 
 
+def test_a_value_is_placed_as_the_page_counts_characters() -> None:
+    rows = view({"a": "😀", "b": 1})["state"]["rows"]
+    assert [row["at"] for row in rows] == [1, 10]
+
+
 @given(st.text(alphabet="ab \n"))
 def test_paragraphs_tile_the_text(text: str) -> None:
     assert "".join(text[start:end] for start, end in paragraphs(text)) == text

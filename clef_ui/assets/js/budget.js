@@ -19,15 +19,13 @@ window.clef.panels.budget = (root, panel) => {
     const shownRows = rows.filter((row) => row[0] !== "state_cut");
     const place = (test) => shownRows.findIndex(test);
     let detail;
-    if (target.stateOffset !== undefined) detail = { segment: place((row) => row[0] === "state"), offset: utf16(target.stateOffset) };
+    if (target.stateOffset !== undefined) detail = { segment: place((row) => row[0] === "state"), offset: target.stateOffset };
     else if (target.option !== undefined && target.option >= 0) detail = { question: target.question, option: target.option };
     else if (target.question !== null && target.question !== undefined && target.question >= 0) detail = { question: target.question, option: null };
     else detail = { segment: Math.max(0, place((row) => row[2] === target.start && row[3] >= target.start)) };
     window.clef.emit("select", detail);
     window.clef.emit("open-tab", "prompt");
   }
-
-  const utf16 = (offset) => offset; // astral characters before the place shift it by a few; the prompt draws around it
 
   function draw(view) {
     if (view.problems) {

@@ -2,6 +2,7 @@
 window.clef.budgetParts = (() => {
   "use strict";
   const { h, replace, shown, tokens } = window.clef;
+  const FREE_SHARE = 0.4; // of what is used: a nearly empty row is not drawn to the scale of its limit
   const FIRST_ROWS = 40; // of a long table; the rest is drawn when asked for
 
   const share = (count, total) => total ? (100 * count / total).toFixed(1) + " %" : "–";
@@ -13,17 +14,26 @@ window.clef.budgetParts = (() => {
     const lost = view.parts.filter((part) => part.group === "cut").reduce((sum, part) => sum + part.tokens, 0);
     const used = kept.reduce((sum, part) => sum + part.tokens, 0);
     const free = Math.max(0, view.limit - used);
-    const whole = used + lost + Math.min(free, used * 3); // a nearly empty row is not drawn to scale of its limit
+    const drawnFree = Math.min(free, used * FREE_SHARE);
+    const whole = used + lost + drawnFree;
     const cell = (part) => h("button", { type: "button", class: "cell g-" + part.group, style: { flexGrow: String(part.tokens / whole) },
       title: `${part.label}: ${tokens(part.tokens)} tokens, ${share(part.tokens, view.total)}`,
       "aria-label": `${part.label}: ${tokens(part.tokens)} tokens, ${share(part.tokens, view.total)}. Show in the prompt.`, onclick: () => actions.show(part) },
       h("span.label", {}, h("span.name", {}, shown(part.label)), " ", h("b", {}, tokens(part.tokens))));
     const exactly = view.exact ? "" : "about ";
-    return h("div.row-bar", {},
-      h("div.ledger", { role: "group", "aria-label": "Tokens of the whole row" }, kept.filter((part) => part.tokens > 0).map(cell),
-        free > 0 && h("span.cell.free", { style: { flexGrow: String(Math.min(free, used * 3) / whole) } }, h("span.label", {}, h("span.name", {}, "free"), " ", h("b", {}, tokens(free)))),
-        lost > 0 && h("span.cell.g-cut.lost", { style: { flexGrow: String(lost / whole) }, title: `${tokens(lost)} tokens of the state are not in the prompt` }, h("span.label", {}, h("span.name", {}, "cut"), " ", h("b", {}, tokens(lost))))),
-      h("div.scale", {}, h("span", {}, `${exactly}${tokens(used)} of ${tokens(view.limit)} tokens used`, free > used * 3 && h("span.muted", {}, " (free space not to scale)")),
+    const ledger = h("div.ledger", { role: "group", "aria-label": "Tokens of the whole row" }, kept.filter((part) => part.tokens > 0).map(cell),
+        free > 0 && h("span.cell.free", { style: { flexGrow: String(drawnFree / whole) } }, h("span.label", {}, h("span.name", {}, "free"), " ", h("b", {}, tokens(free)))),
+        lost > 0 && h("span.cell.g-cut.lost", { style: { flexGrow: String(lost / whole) }, title: `${tokens(lost)} tokens of the state are not in the prompt` }, h("span.label", {}, h("span.name", {}, "cut"), " ", h("b", {}, tokens(lost)))));
+    // A part too narrow for its name or number shows none: both are in the table below, and spoken.
+    new ResizeObserver(() => {
+      for (const each of ledger.children) {
+        const width = each.offsetWidth;
+        each.classList.toggle("tiny", width < 50);
+        each.classList.toggle("narrow", width < 90);
+      }
+    }).observe(ledger);
+    return h("div.row-bar", {}, ledger,
+      h("div.scale", {}, h("span", {}, `${exactly}${tokens(used)} of ${tokens(view.limit)} tokens used`, free > drawnFree && h("span.muted", {}, " (free space not to scale)")),
         h("span", {}, lost ? h("b.bad", {}, `${tokens(lost)} cut`) : used > view.limit ? h("b.bad", {}, `${tokens(used - view.limit)} over`) : "nothing cut")));
   }
 
@@ -74,7 +84,7 @@ window.clef.budgetParts = (() => {
     const most = Math.max(1, ...rows.map((row) => row.tokens));
     const isJson = state.kind === "json";
     return table(isJson ? "Tokens of each value of the state" : "Tokens of each paragraph of the state", [
-      { key: "place", title: isJson ? "value" : "part", cell: (row) => h("span.key", { style: { paddingLeft: `${(row.depth - 1) * 14}px` }, title: row.path }, show(shown(row.name), () => actions.show({ stateOffset: row.start }))) },
+      { key: "place", title: isJson ? "value" : "part", cell: (row) => h("span.key", { style: { paddingLeft: `${(row.depth - 1) * 14}px` }, title: row.path }, show(shown(row.name), () => actions.show({ stateOffset: row.at }))) },
       { key: "tokens", title: "tokens", number: true, cell: (row) => tokens(row.tokens) },
       { key: "share", title: "share", number: true, value: (row) => row.tokens, cell: (row) => h("span.mini-bar", {}, h("i", { style: { width: `${100 * row.tokens / most}%` } }), h("span", {}, share(row.tokens, view.uncut))) },
       { key: "status", title: "read", cell: (row) => row.status === "kept" ? "yes" : h("b.bad", {}, words[row.status]) },

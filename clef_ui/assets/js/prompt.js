@@ -60,8 +60,8 @@ window.clef.panels.prompt = (root, panel) => {
     const byToken = settings.granularity === "tokens" || special;
     replace(tip,
       h("span.owner", {}, h("b", {}, shown(model.owner(segment))), " ", h("code", {}, `[${segment.token}:${segment.token + segment.tokens})`), " ",
-        h("code.excerpt", {}, visible(excerpt)), " ", h("span.num.muted", {}, `${tokens(segment.tokens)} ${segment.tokens === 1 ? "token" : "tokens"}`),
-        ["instruction", "option"].includes(segment.kind) && h("span.muted", {}, " · the span the head pools")),
+        h("span.num.muted", {}, `${tokens(segment.tokens)} ${segment.tokens === 1 ? "token" : "tokens"} `), h("code.excerpt", {}, visible(excerpt)),
+        ["instruction", "option"].includes(segment.kind) && h("span.muted", {}, " pooled by the head")),
       ids.length > 0 && byToken && h("span.token", {},
         ids.length > 1 ? `tokens ${index} to ${index + ids.length - 1}` : `token ${index}`, " · id ", h("code", {}, ids.join(" + ")), " ",
         piece ? h("code.excerpt", {}, visible(piece.replaceAll(" ", "·"))) : null,
