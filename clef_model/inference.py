@@ -19,7 +19,7 @@ from clef_model.planner import ReleasePlanner
 from clef_model.schema import Record
 from clef_model.tokenizer import Tokenizer
 
-# Tokens of a batch with its padding. A GPU is busy from some 16,000 on; on a CPU larger batches only take memory.
+# Tokens of a batch with its padding, by device: what bounds the memory of a pass.
 BATCH_TOKENS = {"cuda": 32_768, "mps": 8_192, "cpu": 4_096}
 
 
@@ -144,12 +144,15 @@ class ClefDecider:
 
     def _decide_batch(self, batch: Sequence[_Planned]) -> list[Decision]:
         started = time.perf_counter()
+        logits = None
         try:
             logits = self._logits([item.encoded for item in batch])
         except torch.OutOfMemoryError as error:
-            torch.cuda.empty_cache()
             if len(batch) == 1:
                 raise _too_large(batch[0].encoded, self._status.device) from error
+        if logits is None:
+            # Outside of the handler, since the error holds the tensors of the pass that failed.
+            torch.cuda.empty_cache()
             middle = len(batch) // 2
             return [*self._decide_batch(batch[:middle]), *self._decide_batch(batch[middle:])]
         forward_ms = _ms_since(started) / len(batch)
