@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
 from clef_model.encoding import EncodedRecord
-from clef_model.json_paths import Path, counted, path_text, shown
+from clef_model.json_paths import Path, counted, describe, path_text, shown
 from clef_model.rendering import render
 from clef_model.schema import NOUL_DESCRIPTIONS, Question, Record
 
@@ -46,6 +46,7 @@ class Profile:
     null_noul_text: Literal["removed", "restored"] = "removed"
     extra_noul_keys: Literal["ignored", "refused"] = "ignored"
     null_state: Literal["rendered", "refused"] = "rendered"
+    bare_state: Literal["rendered", "refused"] = "rendered"  # a number, true or false
     text_bytes: int | None = None
     text_message: str | None = None
     images: int | None = None
@@ -132,6 +133,9 @@ def _counts(record: Record, profile: Profile) -> Iterator[Finding]:
 def _texts(record: Record, profile: Profile) -> Iterator[Finding]:
     if record.state is None and profile.null_state == "refused":
         yield Finding("refused", "state", f"the state is null, which {profile.title} does not take.")
+    if isinstance(record.state, int | float) and profile.bare_state == "refused":
+        message = f"the state is {describe(record.state)}; {profile.title} takes texts, objects and lists."
+        yield Finding("refused", "state", message)
     if profile.model_pattern and record.model is not None and not re.fullmatch(profile.model_pattern, record.model):
         yield Finding(
             "refused",

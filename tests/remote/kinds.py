@@ -146,7 +146,12 @@ def read_mlx_vlm(body: Body, request: Request) -> Body:
     if body.get("state") is None and not images_of(body):
         words = "Value error, state is required unless images or audio are given"
         raise detail([{"type": "value_error", "loc": ["body"], "msg": words}], 422)
+    if not isinstance(body["state"], str | dict | list):
+        words = "Input should be a valid string"
+        raise detail([{"type": "string_type", "loc": ["body", "state", "str"], "msg": words}], 422)
     checked(body, detail, range(2, 100_000), range(2, 100_000))
+    if images_of(body):  # it opens them as files of its own machine
+        raise detail("Decision prediction failed", 500)
     return with_questions(without(body, "videos"), id_for_falsy)
 
 
