@@ -73,8 +73,9 @@ EDITS = {
     "move down": ('entry(card(5), "Move down")', ""),
     "change the type": ('kind(card(7), "score"); kind(card(7), "choice")', ""),
     "add an option": ('card(3).querySelector(".under .btn").click()', ""),
-    "collapse all": ("fold()", ""),
-    "expand all": ("fold()", ""),
+    "collapse all": ("fold()", 'closed() === document.querySelectorAll(".clef-question").length'),
+    "expand those in sight": ("fold()", ""),
+    "expand the last": ("", "closed() === 0"),
     "form to JSON": (
         'document.querySelector(".clef-questions [data-mode=json]").click()',
         '!document.querySelector(".clef-json").hidden',
@@ -96,6 +97,7 @@ AROUND = """
         field.dispatchEvent(new Event("change")); };
     const fold = () => [...document.querySelectorAll(".clef-questions .sechead .btn")]
         .find((button) => /all$/.test(button.textContent)).click();
+    const closed = () => document.querySelectorAll(".clef-question.collapsed").length;
     const editor = document.querySelector(".clef-questions-json");
     const load = () => window.clef.emit("load-draft", { draft: window.loaded, reason: "" });
 """

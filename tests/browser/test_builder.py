@@ -297,9 +297,14 @@ def test_collapsing_changes_nothing_that_is_asked(open_page: Open) -> None:
     assert page.locator(".clef-question.collapsed").count() == 3
     assert card(page, 0).locator(".line").inner_text().split("\n")[0].startswith("team")
     assert not page.evaluate("() => window.clef.isStale()")
+    page.wait_for_function("() => window.clef.draft.view.collapsed.length === 3")
     card(page, 1).locator(".line").click()
     assert page.locator(".clef-question.collapsed").count() == 2
     assert draft(page)["view"]["collapsed"] == [1, 3]
+    page.click("text=Collapse all")
+    page.click("text=Expand all")
+    page.wait_for_function("() => window.clef.draft.view.collapsed.length === 0")
+    assert page.locator(".clef-question.collapsed").count() == 0
 
 
 # --- values ---

@@ -11,6 +11,7 @@
     let nextUid = 1;
     let undos = []; // latest last; {text, restore, anchor}
     let plan = null;
+    let folding = 0;
     let written = null; // {text, questions}: the JSON text that the form made, to come back to the same cards
 
     const live = h("div.clef-visually-hidden", { "aria-live": "polite" });
@@ -170,10 +171,21 @@
       drawStrip();
     }
 
+    // Opening begins with the cards in sight and goes on a few a frame, so that the page answers at once.
     function foldAll() {
+      const mine = ++folding;
       const flag = collapsedUids().length < cards.size;
-      for (const card of cards.values()) card.setCollapsed(flag);
-      keepView();
+      const all = questions.map((question) => cards.get(question.uid));
+      const first = Math.max(0, all.findIndex((card) => card.element.getBoundingClientRect().bottom > 0));
+      const waiting = flag ? [] : [...all.slice(first), ...all.slice(0, first).reverse()];
+      for (const card of flag ? all : waiting.splice(0, 4)) card.setCollapsed(flag);
+      const more = () => {
+        if (mine !== folding) return; // another fold or another draft came first
+        for (const card of waiting.splice(0, 2)) card.setCollapsed(false);
+        if (waiting.length) requestAnimationFrame(more);
+        else keepView();
+      };
+      more();
     }
 
     function drawHead() {
@@ -252,6 +264,7 @@
     }
 
     function load(next) {
+      folding += 1;
       hideStrip();
       const collapsed = host.getDraft().view?.collapsed;
       const closed = (question, at) => (collapsed ? collapsed.includes(question.uid) : next.length > 2 && at > 0);
