@@ -1,5 +1,6 @@
 """Media made smaller for the model from the Budget panel: half the tokens, the rest of the draft as it was."""
 
+import base64
 import io
 import json
 from dataclasses import replace
@@ -13,8 +14,9 @@ from clef_model.encoding import EncodedRecord, encode
 from clef_model.media_config import MediaConfig
 from clef_model.schema import Record
 from clef_ui.draft_types import Draft, MediaDraft, OptionDraft, QuestionDraft, draft_view
-from clef_ui.result_calls import budget_calls
+from clef_ui.result_calls import asked, budget_calls, prompt_calls
 from clef_ui.uploads import MediaStore
+from clef_ui.views.answers import answers_view
 
 
 class SeeingDecider(ScriptedDecider):
@@ -39,6 +41,26 @@ def draft_with(*sizes: tuple[int, int]) -> Draft:
         upload = STORE.add(f"{size[0]}.png", "image/png", buffer.getvalue())
         media.append(MediaDraft(upload.id, "image", upload.name))
     return Draft(state_text="x", questions=(QUESTION,), media=tuple(media))
+
+
+def test_a_picture_is_one_run_of_tokens_in_the_prompt_and_its_text_is_the_placeholder() -> None:
+    calls = {each.__name__: each for each in prompt_calls(SeeingDecider(), STORE)}
+    view = json.loads(calls["prompt"](json.dumps(draft_view(draft_with((640, 480))))))
+    places = [segment for segment in view["segments"] if view["kinds"][segment[0]] == "media"]
+    assert [(segment[2], segment[5]) for segment in places] == [(302, 0)]
+    assert [count for _, count in view["runs"][0]] == [1, 300, 1]
+    assert "STATE:\n<|vision_start|><|image_pad|><|vision_end|>\nx\n\nSCHEMA" in view["text"]
+    assert view["typed"] == []
+    assert len(view["ids"]) == view["total"] - 303
+
+
+def test_the_pictures_shown_beside_an_answer_are_those_that_were_sent() -> None:
+    what = asked(json.dumps(draft_view(draft_with((640, 480)))), STORE)
+    [decision] = SeeingDecider().decide([what.record], what.limits)
+    [shown] = answers_view(decision, None)["media"]
+    assert (shown["name"], shown["size"], shown["tokens"], shown["frames"]) == ("640.png", "640 × 480", 302, 0)
+    picture = Image.open(io.BytesIO(base64.b64decode(shown["preview"].partition("base64,")[2])))
+    assert picture.size == (160, 120)
 
 
 def test_the_budget_counts_each_picture_and_names_the_size_that_halves_it() -> None:

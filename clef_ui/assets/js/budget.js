@@ -5,6 +5,7 @@ window.clef.panels.budget = (root, panel) => {
   const { bar, table, stateTable, swatch, show, share, span } = window.clef.budgetParts;
   const GROUPS = { prefix: "prefix", suffix: "prefix", media: "media", media_end: "media", state: "state", state_cut: "cut", instruction: "question", option: "option" };
   const NAMES = { media_end: "end of media", schema_header: "schema header", question_header: "header", options_header: "options header", option_label: "option label", option_end: "line end", question_end: "end of question", state_cut: "state, cut", instruction: "instruction", option: "option" };
+  const MOST_TOKENS = 262_144; // the model's positions
   const state = { asked: null, sequence: 0, view: null, visible: false, mode: "parts" };
 
   root.classList.add("clef-budget");
@@ -46,6 +47,7 @@ window.clef.panels.budget = (root, panel) => {
       h("b", {}, `Questions and media alone are too long by ${tokens(too.mustGo)} tokens. `), `They need ${tokens(too.needed)} tokens before the state; the limit is ${tokens(too.limit)}. Most expensive:`,
       h("ul", {}, too.dearest.map((question) => h("li", {}, show(h("b", {}, shown(question.id)), () => jump({ question: question.question })), ` ${tokens(question.tokens)} tokens`,
         question.options.length > 0 && [", of these ", question.options.map((option, index) => [index ? ", " : "", "option ", h("code.k", {}, shown(option.id)), ` ${tokens(option.tokens)}`])]))),
+      view.uncut <= MOST_TOKENS && h("p", {}, h("button.btn.small", { type: "button", onclick: () => apply("apply_way", { action: { kind: "RaiseMaxLength", to: view.uncut } }, `Raise max_length to ${tokens(view.uncut)}`) }, `Raise max_length to ${tokens(view.uncut)}`), " keeps everything."),
       h("details", {}, h("summary", {}, "In the release's words"), h("p.mono", {}, shown(too.message))));
   }
 
