@@ -27,7 +27,8 @@ EXAMPLES = """examples:
   curl http://127.0.0.1:8000/v1/systemone -H 'Content-Type: application/json' \\
     -d '{"state": "The checkout is down", "questions": {"outage": {"type": "noul"}}}'
 
-environment: CLEF_API_KEY, CLEF_PUBLIC, CLEF_ALLOWED_HOSTS, CLEF_ALLOWED_ORIGINS, CLEF_MODEL_NAMES (see docs/api.md)
+environment: CLEF_API_KEY, CLEF_PUBLIC, CLEF_BEHIND_PROXY, CLEF_ALLOWED_HOSTS, CLEF_ALLOWED_ORIGINS, CLEF_MODEL_NAMES
+(see docs/api.md)
 """
 
 

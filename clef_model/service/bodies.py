@@ -2,6 +2,7 @@
 
 import asyncio
 import zlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -9,6 +10,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from clef_model.json_paths import counted
 from clef_model.service.errors import Refused
 from clef_model.service.settings import ServiceSettings
 
@@ -23,23 +25,26 @@ class Pending:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self.settings = settings
-        self.num_requests = 0
+        self.num_requests: Counter[str] = Counter()  # of each client
         self.num_bytes = 0
 
     @contextmanager
-    def request(self) -> Iterator["Held"]:
+    def request(self, client: str) -> Iterator["Held"]:
         """A place for one request until it is answered.
 
         Raises: Refused (429).
         """
-        if self.num_requests >= self.settings.max_pending:
-            raise _busy(f"{self.num_requests} requests are being worked on")
+        if (found := self.num_requests.total()) >= self.settings.max_pending:
+            raise _busy(f"{counted(found, 'request')} at work")
+        if (found := self.num_requests[client]) >= self.settings.max_pending_per_client:
+            raise _busy(f"{counted(found, 'request')} of yours at work")
         held = Held(self)
-        self.num_requests += 1
+        self.num_requests[client] += 1
         try:
             yield held
         finally:
-            self.num_requests -= 1
+            self.num_requests[client] -= 1
+            self.num_requests += Counter()  # drops those with none
             self.num_bytes -= held.num_bytes
 
 
@@ -53,7 +58,7 @@ class Held:
     def grow(self, num_bytes: int) -> None:
         """Raises: Refused (429): all bodies together are too large."""
         if self.pending.num_bytes + num_bytes > self.pending.settings.max_pending_bytes:
-            raise _busy(f"{self.pending.num_bytes:,} bytes of requests are being worked on")
+            raise _busy(f"{self.pending.num_bytes:,} bytes of requests at work")
         self.num_bytes += num_bytes
         self.pending.num_bytes += num_bytes
 
@@ -177,5 +182,5 @@ def _too_large(settings: ServiceSettings) -> Refused:
 
 
 def _busy(found: str) -> Refused:
-    message = f"The server is busy: {found}, the limit. Try again in about 1 s."
+    message = f"The server has {found} already, its limit. Try again in about 1 s."
     return Refused(429, "busy", message, headers={"Retry-After": "1"})

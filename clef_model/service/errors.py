@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
@@ -88,9 +89,13 @@ def error_response(refusal: Refused) -> Response:
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """The value as UTF-8 JSON with every digit of its numbers; never cached."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    spelled = partial(json.dumps, value, allow_nan=False, separators=(",", ":"))
+    try:
+        body = spelled(ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:  # half of a character, in the path of a problem
+        body = spelled(ensure_ascii=True).encode("ascii")
     fixed = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-    return Response(text.encode("utf-8"), status, {**fixed, **(headers or {})}, media_type="application/json")
+    return Response(body, status, {**fixed, **(headers or {})}, media_type="application/json")
 
 
 def _summary(problems: tuple[Problem, ...]) -> str:

@@ -34,7 +34,8 @@ class Guard:
     def __init__(self, app: App, settings: ServiceSettings) -> None:
         self.app = app
         self.settings = settings
-        self.names = frozenset((*LOCAL_NAMES, socket.gethostname().casefold(), *settings.hosts))
+        machine = socket.gethostname().casefold()
+        self.names = frozenset((*LOCAL_NAMES, machine, f"{machine}.local", *settings.hosts))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -57,7 +58,8 @@ class Guard:
             # A proxy that believes the other one would see a second request in the body.
             message = "Content-Length and Transfer-Encoding contradict each other. Send one of them."
             raise Refused(400, "ambiguous_length", message, headers={"Connection": "close"})
-        host = headers.get("host", "")
+        # Every browser names a host; who names none is a program, such as a proxy that asks for /health.
+        host = headers.get("host", "localhost")
         if not self.settings.is_public and not self._is_known(host):
             message = (
                 f"The host {shown(host)} is not one of this server's, as when a page elsewhere leads here by a name of "

@@ -61,7 +61,7 @@ def service_routes(decider: Decider, lane: Lane, settings: ServiceSettings) -> l
 
     async def systemone(request: Request, *, is_batch: bool = False) -> Response:
         status = answering.ready_status(weights=True)
-        answer = partial(answering.systemone, status=status, client=_client(request), is_batch=is_batch)
+        answer = partial(answering.systemone, status=status, client=_client(request, settings), is_batch=is_batch)
         return await _answered(request, status, answer)
 
     async def plan(request: Request) -> Response:
@@ -69,7 +69,7 @@ def service_routes(decider: Decider, lane: Lane, settings: ServiceSettings) -> l
         return await _answered(request, status, partial(answering.plan, status=status))
 
     async def _answered(request: Request, status: ModelStatus, answer: Callable[[bytes], Awaitable[Any]]) -> Response:
-        with pending.request() as held:
+        with pending.request(_client(request, settings)) as held:
             body = await read_body(request, settings, held)
             return json_response(await _unless_gone(request, answer(body)), headers=_model_headers(status))
 
@@ -190,8 +190,10 @@ async def _unknown(request: Request) -> Response:
     raise Refused(404, "not_found", message)
 
 
-def _client(request: Request) -> str:
-    return request.client.host if request.client else ""
+def _client(request: Request, settings: ServiceSettings) -> str:
+    """Whom to share with others: who invents further names for themselves is still bound by what all have together."""
+    forwarded = request.headers.get("x-forwarded-for", "") if settings.is_behind_proxy else ""
+    return forwarded[:200] or (request.client.host if request.client else "")
 
 
 @cache

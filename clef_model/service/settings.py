@@ -30,9 +30,11 @@ class ServiceSettings:
     max_body_bytes: int = MAX_JSON_BYTES
     max_pending_bytes: int = 4 * MAX_JSON_BYTES  # bodies of all requests that are being worked on
     max_pending: int = 128  # requests that are being worked on
+    max_pending_per_client: int = 128
     max_batch: int = 256  # requests of one batch
     max_waiting: int = 64  # requests in the queue for the model
     max_waiting_per_client: int = 64
+    is_behind_proxy: bool = False  # then clients are told apart by X-Forwarded-For
     chunk_seconds: float = 10.0  # between two parts of a body
     body_seconds: float = 120.0  # a body of the largest size at half a megabyte a second
 
@@ -52,6 +54,7 @@ def read_settings(environ: Mapping[str, str], *, limits: Limits = Limits(), host
         key=_key(environ),
         hosts=tuple(name.casefold() for name in hosts if name),
         origins=tuple(_origin(origin) for origin in _list(environ, "CLEF_ALLOWED_ORIGINS")),
+        is_behind_proxy=_flag(environ, "CLEF_BEHIND_PROXY", default=in_space),
     )
     return public(settings) if settings.is_public else settings
 
@@ -65,9 +68,10 @@ def public(settings: ServiceSettings) -> ServiceSettings:
         max_body_bytes=PUBLIC_BODY_BYTES,
         max_pending_bytes=4 * PUBLIC_BODY_BYTES,
         max_pending=64,
+        max_pending_per_client=16,
         max_batch=8,
         max_waiting=32,
-        max_waiting_per_client=4,
+        max_waiting_per_client=8,
         chunk_seconds=5.0,
         body_seconds=60.0,
     )

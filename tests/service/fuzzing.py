@@ -285,7 +285,7 @@ def main() -> int:
         memory: list[int] = []
 
         def each(done: int) -> None:
-            if done == int(flags.inputs * WARM_UP) or done == flags.inputs:
+            if done % max(1, int(flags.inputs * WARM_UP)) == 0:
                 memory.append(process.memory_info().rss)
 
         started = time.monotonic()
@@ -294,9 +294,9 @@ def main() -> int:
         server.communicate("")
     for (kind, status), count in sorted(findings.statuses.items()):
         print(f"{kind:12} {status or 'closed'} {count:6,}")
-    growth = memory[-1] / memory[0] if len(memory) == 2 else float("nan")
+    growth = memory[-1] / memory[0]
     print(f"{flags.inputs:,} inputs in {time.monotonic() - started:.0f} s, slowest {findings.slowest_seconds:.2f} s")
-    print(f"memory {memory[0] / 2**20:.0f} MiB after a fifth, {memory[-1] / 2**20:.0f} MiB at the end: x {growth:.3f}")
+    print(f"memory after each fifth, MiB: {' '.join(f'{size / 2**20:.1f}' for size in memory)}: x {growth:.3f}")
     print("\n".join(f"FAULT {fault[:500]}" for fault in findings.faults[:20]) or "no fault")
     return 0 if is_alive and not findings.faults and growth <= GROWTH else 1
 

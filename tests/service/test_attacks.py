@@ -201,6 +201,26 @@ def test_more_requests_than_can_be_worked_on_are_429() -> None:
         assert local.post("/v1/plan", REQUEST).status_code == 200
 
 
+def test_one_client_cannot_keep_every_place_at_work() -> None:
+    decider = HeldDecider(status=NANO)
+    with serving(decider, ServiceSettings(max_pending_per_client=1, is_behind_proxy=True)) as local:
+        first = threading.Thread(target=local.post, args=("/v1/systemone", REQUEST))
+        first.start()
+        assert decider.began.wait(30)
+        response = local.post("/v1/plan", REQUEST)
+        other = local.client.post("/v1/plan", json=REQUEST, headers={"X-Forwarded-For": "203.0.113.7"})
+        decider.go.set()
+        first.join(30)
+    assert response.json()["error"]["message"] == (
+        "The server has 1 request of yours at work already, its limit. Try again in about 1 s."
+    )
+    assert other.status_code == 200
+
+
+def test_a_program_that_names_no_host_is_answered(local: Local) -> None:
+    assert raw(local.port, b"GET /health HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200")
+
+
 def test_bodies_that_are_too_large_together_are_429() -> None:
     with serving(settings=ServiceSettings(max_pending_bytes=1000)) as local:
         assert code(local.post("/v1/plan", REQUEST | {"state": "x" * 2000})) == "busy"
