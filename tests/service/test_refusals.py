@@ -82,8 +82,8 @@ def test_too_deep_and_duplicate_keys_are_json_and_no_request(local: Local) -> No
 
 def test_half_of_a_character_is_a_problem_and_no_fault_of_ours(local: Local) -> None:
     response = local.post("/v1/systemone", '{"state": 1, "questions": {"q": {"type": "noul", "\\ud800": 1}}}')
-    assert [problem["where"] for problem in error(response, 422)["problems"]] == ['questions.q["\\ud800"]'] * 2
-    assert b'"\\ud800"' in response.content
+    assert error(response, 422)["problems"][-1]["where"] == 'questions.q["\\ud800"]'
+    assert response.json()["detail"][-1]["loc"] == ["body", "questions", "q", "\ud800"]
 
 
 def test_a_batch_names_the_request_of_each_problem(local: Local) -> None:
