@@ -44,7 +44,11 @@ def parse_flags(arguments: Sequence[str]) -> argparse.Namespace:
     flag("max-length", MAX_LENGTH, "tokens of one record", type=int)
     flag("host", "127.0.0.1", "address the page is served at")
     flag("port", 7860, "port the page is served at", type=int)
-    return parser.parse_args(given)
+    flag("mcp", "off", "the tools decide and plan for agents, at /gradio_api/mcp", choices=["off", "on"])
+    chosen = parser.parse_args(given)
+    if chosen.mcp == "on" and not find_spec("mcp"):
+        parser.error("--mcp on needs the package mcp, which is not installed: pip install -r requirements-mcp.txt")
+    return chosen
 
 
 def service_settings(flags: argparse.Namespace) -> ServiceSettings:
@@ -81,4 +85,5 @@ demo: gr.Blocks = build_workbench(decider, read_presets(HERE / "presets"), decid
 if __name__ == "__main__":
     if os.environ.get("SPACES_ZERO_GPU"):
         decider.wait()  # only weights that are there before the launch are packed for the GPU
-    serve(demo, host=flags.host, port=flags.port, beside=service_beside(decider, settings), then=decider.start)
+    beside = service_beside(decider, settings)
+    serve(demo, host=flags.host, port=flags.port, beside=beside, then=decider.start, with_mcp=flags.mcp == "on")

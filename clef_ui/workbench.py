@@ -45,8 +45,11 @@ def serve(
     beside: Beside = Beside(),  # noqa: B008 (frozen)
     then: Callable[[], Any] = lambda: None,
     block: bool = True,
+    with_mcp: bool = False,
 ) -> None:
     """Serves the page until it is stopped, or in the background; `then` is called once the port is open.
+
+    `with_mcp` offers the named endpoints to agents as tools, at /gradio_api/mcp.
 
     ssr_mode stays off: the Node front answers 405 for routes of our own.
     """
@@ -63,6 +66,7 @@ def serve(
         footer_links=[],
         app_kwargs={"routes": [*page_routes(), *beside.routes], "middleware": list(beside.middleware)},
         run_history=False,  # it would keep what people typed in a second place
+        mcp_server=with_mcp,
     )
     then()
     if block:
