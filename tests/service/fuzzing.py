@@ -259,9 +259,14 @@ def fuzz(port: int, number: int, seed: int, *, each: Callable[[int], None] = lam
 
 
 def _serve() -> None:
-    from service.local_server import serving
+    from service.local_server import NANO, serving
+    from ui.scripted import ScriptedDecider
 
-    with serving() as local:
+    class Forgetful(list[Any]):
+        def extend(self, _: Any) -> None:
+            """The decider notes every record, which would be taken for growth of the service."""
+
+    with serving(ScriptedDecider(status=NANO, decided=Forgetful())) as local:
         print(local.port, flush=True)
         sys.stdin.read()
 
