@@ -18,6 +18,7 @@ from clef_model.encoding import MAX_LENGTH
 from clef_model.errors import ClefError
 from clef_model.lane import Lane
 from clef_model.lazy import LazyDecider, Planner
+from clef_model.remote_settings import RemoteSetting, read_remotes
 from clef_model.service.settings import ServiceSettings, read_settings
 from clef_ui.beside import service_beside
 from clef_ui.presets import read_presets
@@ -58,6 +59,13 @@ def service_settings(flags: argparse.Namespace) -> ServiceSettings:
         raise SystemExit(f"clef: {error}") from error
 
 
+def listed_servers() -> tuple[RemoteSetting, ...]:
+    try:
+        return read_remotes(os.environ)
+    except ClefError as error:
+        raise SystemExit(f"clef: {error}") from error
+
+
 def lazy_decider(flags: argparse.Namespace, settings: ServiceSettings) -> LazyDecider:
     release = str(HERE / flags.release) if (HERE / flags.release).is_dir() else flags.release
 
@@ -80,7 +88,7 @@ def lazy_decider(flags: argparse.Namespace, settings: ServiceSettings) -> LazyDe
 flags = parse_flags(sys.argv[1:] if __name__ == "__main__" else [])
 settings = service_settings(flags)
 decider = lazy_decider(flags, settings)
-demo: gr.Blocks = build_workbench(decider, read_presets(HERE / "presets"), decider.limits)
+demo: gr.Blocks = build_workbench(decider, read_presets(HERE / "presets"), decider.limits, listed_servers())
 
 if __name__ == "__main__":
     if os.environ.get("SPACES_ZERO_GPU"):

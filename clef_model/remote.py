@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from clef_model.decision import Decision, Limits, ModelStatus, Progress, Timing
@@ -87,8 +88,10 @@ class RemoteDecider:
         self._turn = threading.Lock()
 
     def without_length_check(self) -> "RemoteDecider":
-        """The same server, sent records of any length."""
-        return RemoteDecider(self.remote, self._planner, patience=self._patience, checks_length=False)
+        """The same server and its one turn, sent records of any length."""
+        unchecked = copy(self)
+        unchecked.checks_length = False
+        return unchecked
 
     def close(self) -> None:
         """Ends its connections; a later call opens new ones."""
@@ -108,7 +111,7 @@ class RemoteDecider:
             accepts_media=self.remote.limits.images != 0,
             tokenizer=local.tokenizer,
             tokenizer_is_exact=local.tokenizer_is_exact,
-            note=f"{self.remote.shown_name} answers. {self._plan_note()}",
+            note=f"{self.remote.shown_name} answers, not this machine.",
         )
 
     @property

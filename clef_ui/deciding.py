@@ -12,6 +12,7 @@ from clef_ui.calls import INTERNAL_ERROR, media_of
 from clef_ui.draft_types import draft_view, read_draft
 from clef_ui.drafts import read_parts
 from clef_ui.gpu import gpu_seconds, on_gpu
+from clef_ui.places import HERE, Places
 from clef_ui.question_checks import problem_view
 from clef_ui.runs import Runs, Stopped
 from clef_ui.uploads import MediaStore
@@ -44,8 +45,9 @@ class _Failed:
 class Desk:
     """Decides drafts, one at a time; on a ZeroGPU Space each in the process that has the GPU."""
 
-    def __init__(self, decider: PageDecider, store: MediaStore, runs: Runs) -> None:
+    def __init__(self, decider: PageDecider, store: MediaStore, runs: Runs, places: Places | None = None) -> None:
         self.decider = decider
+        self.places = places or Places(decider)
         self.store = store
         self.runs = runs
         self._decide = on_gpu(self._decide_record, self._seconds)
@@ -59,7 +61,8 @@ class Desk:
             reading = read_parts(draft, media_of(draft, self.store))
             if reading.problems or reading.record is None:
                 return _refused(run_id, InvalidRecord(reading.problems))
-            decision = self.decide(reading.record, reading.limits or Limits(), run_id)
+            place = str(draft.view.get("place", HERE))
+            decision = self.decide(reading.record, reading.limits or Limits(), run_id, place)
             view = answers_view(decision, draft_view(draft))
             return Outcome(_json(view), _json({"run": run_id, "ok": True}))
         except Stopped:
@@ -70,17 +73,23 @@ class Desk:
             log.exception("a run failed")
             return _refused(run_id, ClefError(INTERNAL_ERROR))
 
-    def decide(self, record: Record, limits: Limits, run_id: str) -> Decision:
-        """Raises: the ClefErrors of a Decider; Stopped; GpuRefused."""
-        decision = self._decide(record, limits, run_id)
+    def decide(self, record: Record, limits: Limits, run_id: str, place: str = HERE) -> Decision:
+        """The decision of this machine, or of another place, which needs no GPU here.
+
+        Raises: the ClefErrors of a Decider; Stopped; GpuRefused.
+        """
+        if place == HERE:
+            decision = self._decide(record, limits, run_id)
+        else:
+            decision = self._decide_record(record, limits, run_id, place)
         if isinstance(decision, _Failed):
             raise Stopped(decision.message) if decision.stopped else ClefError(decision.message)
         return decision
 
-    def _decide_record(self, record: Record, limits: Limits, run_id: str) -> Decision | _Failed:
+    def _decide_record(self, record: Record, limits: Limits, run_id: str, place: str = HERE) -> Decision | _Failed:
         try:
             with self.runs.running(run_id) as progress:
-                return self.decider.decide([record], limits, progress)[0]
+                return self.places.decider(place).decide([record], limits, progress)[0]
         except InvalidRecord:
             raise
         except ClefError as error:

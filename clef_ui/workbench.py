@@ -1,7 +1,7 @@
 """The whole page: header, what is asked on the left, what came back on the right."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
@@ -13,25 +13,36 @@ from clef_ui.components.panel import panel
 from clef_ui.deciding import Desk, PageDecider
 from clef_ui.endpoints import add_endpoints
 from clef_ui.pages.decide import decide_page
+from clef_ui.place_calls import place_calls
+from clef_ui.places import Places
 from clef_ui.presets import Preset
 from clef_ui.routes import page_routes
 from clef_ui.runs import Runs
 from clef_ui.uploads import MediaStore
 from clef_ui.views.status import status_view
 
+if TYPE_CHECKING:
+    from clef_model.remote_settings import RemoteSetting
+
 MAX_WAITING = 32  # runs in the queue, of all visitors; more are refused with a sentence
 
 
-def build_workbench(decider: PageDecider, presets: Sequence[Preset], limits: Limits = Limits()) -> gr.Blocks:  # noqa: B008
-    """`limits` are those a new draft starts with."""
+def build_workbench(
+    decider: PageDecider,
+    presets: Sequence[Preset],
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    servers: "Sequence[RemoteSetting]" = (),
+) -> gr.Blocks:
+    """`limits` are those a new draft starts with, `servers` those that may decide instead of this machine."""
 
     def status(_: str) -> Any:
         return status_view(decider)
 
-    desk = Desk(decider, MediaStore(), Runs())
+    places = Places(decider, servers)
+    desk = Desk(decider, MediaStore(), Runs(), places)
     page: gr.Blocks
     with gr.Blocks(title="Clef workbench", fill_width=True, analytics_enabled=False) as page:
-        panel("header", functions=[answering(status)])
+        panel("header", functions=[answering(status), *place_calls(places)])
         decide_page(desk, presets, limits)
         add_endpoints(desk)
     return page

@@ -67,7 +67,7 @@ class Window:
 
 def estimate(decider: Decider, max_tokens: int, dollars_per_million: float | None = None) -> Estimate:
     """What measuring a window of up to so many tokens of state takes at most. Asks nobody."""
-    fixed = decider.plan(_record("", WORDS[0]), Limits()).budget.fixed
+    fixed = decider.plan(_record(0, WORDS[0]), Limits()).budget.fixed
     sizes = [*_doubling(max_tokens)]
     steps = max(0, math.ceil(math.log2(max(1, max_tokens / 2) / _step(max_tokens))))
     states = [*sizes, *[max_tokens] * steps]
@@ -93,30 +93,30 @@ class _Search:
         self._max_tokens = max_tokens
         self._progress = progress
         self._samples: list[Sample] = []
-        self._end_tokens, self._line_tokens = self._costs()
+        self._end_tokens = self._state_tokens(0)
+        self._line_tokens = max(1, (self._state_tokens(100) - self._end_tokens) // 100)
         self._noise = 0.0
 
     def window(self) -> Window:
         read, unread = 0, None
         for size in _doubling(self._max_tokens):
-            sample = self._sample(size, is_first=not self._samples)
+            sample = self._sample(self._lines(size), is_first=not self._samples)
             if not sample.reads_end:
                 unread = sample.state_tokens
                 break
             read = sample.state_tokens
         is_conclusive = read > 0
         while is_conclusive and unread is not None and unread - read > _step(unread):
-            sample = self._sample((read + unread) // 2)
-            if not read < sample.state_tokens < unread:
-                break
+            lines = self._lines((read + unread) // 2)
+            if not read < self._state_tokens(lines) < unread:
+                break  # a line is all that lies between
+            sample = self._sample(lines)
             read, unread = (sample.state_tokens, unread) if sample.reads_end else (read, sample.state_tokens)
         self._progress(1.0, "measured")
         return Window(tuple(self._samples), read, unread, self._noise, is_conclusive)
 
-    def _sample(self, size: int, *, is_first: bool = False) -> Sample:
-        lines = max(0, (size - self._end_tokens) // self._line_tokens)
-        filler = "".join(_FILLER.format(number=number) for number in range(1, lines + 1))
-        records = [_record(filler, word) for word in WORDS]
+    def _sample(self, lines: int, *, is_first: bool = False) -> Sample:
+        records = [_record(lines, word) for word in WORDS]
         budget = self._decider.plan(records[0], Limits(MAX_POSITIONS)).budget
         limits = Limits(max_length=min(max(MAX_LENGTH, budget.total + 1), MAX_POSITIONS))
         self._progress(min(0.95, len(self._samples) / 20), f"asking with {budget.state:,} tokens of state")
@@ -133,14 +133,15 @@ class _Search:
         self._samples.append(sample)
         return sample
 
-    def _costs(self) -> tuple[int, int]:
-        """Tokens of the end of the text, and of one line before it, rounded up."""
-        end = self._state_tokens(0)
-        return end, max(1, math.ceil((self._state_tokens(100) - end) / 100))
+    def _lines(self, size: int) -> int:
+        """How many lines make a state of about so many tokens, and not more."""
+        lines = max(0, (size - self._end_tokens) // self._line_tokens)
+        while lines > 0 and (tokens := self._state_tokens(lines)) > size:
+            lines -= max(1, (tokens - size) // (2 * self._line_tokens))
+        return max(0, lines)
 
     def _state_tokens(self, lines: int) -> int:
-        filler = "".join(_FILLER.format(number=number) for number in range(100, 100 + lines))
-        return self._decider.plan(_record(filler, WORDS[0]), Limits(MAX_POSITIONS)).budget.state
+        return self._decider.plan(_record(lines, WORDS[0]), Limits(MAX_POSITIONS)).budget.state
 
 
 def _doubling(max_tokens: int) -> Iterator[int]:
@@ -155,7 +156,8 @@ def _step(tokens: int) -> int:
     return max(LEAST_STEP, tokens // PART)
 
 
-def _record(filler: str, word: str) -> Record:
+def _record(lines: int, word: str) -> Record:
+    filler = "".join(_FILLER.format(number=number) for number in range(1, lines + 1))
     asked = choice("last_word", dict.fromkeys(WORDS), "Which word does the end of the text name?")
     return Record(state=filler + _END.format(word=word), questions=(asked,))
 

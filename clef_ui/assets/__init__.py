@@ -7,6 +7,7 @@ from importlib.resources import files
 SCRIPTS = (
     "core.js",
     "storage.js",
+    "place.js",
     "header.js",
     "presets.js",
     "state.js",

@@ -1,8 +1,10 @@
 """Remote deciders for tests: the tokenizer of one token a byte, and no time lost with waiting."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from ui.scripted import ScriptedDecider
 
 from clef_model.parsing import parse_record
@@ -29,6 +31,14 @@ def remote_decider(
     decider = RemoteDecider(Remote(profile=found, url=url, **settings), planner, patience=patience)
     OPENED.append(decider)
     return decider
+
+
+@pytest.fixture(autouse=True)
+def closed_connections() -> Iterator[None]:
+    """Closes what the test has opened; it works in every module that imports it."""
+    yield
+    while OPENED:
+        OPENED.pop().close()
 
 
 QUESTIONS: dict[str, Any] = {

@@ -11,7 +11,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from remote.deciders import QUICK, record, remote_decider
+from remote.deciders import QUICK, closed_connections, record, remote_decider
 from remote.fakes import KEY
 from remote.hosting import hosted
 from starlette.requests import Request
@@ -19,6 +19,8 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from clef_model.errors import BrokenAnswer, ClefError, ContextTooLong, InvalidRecord, RemoteFailed
 from clef_model.remote_calls import Patience
+
+pytestmark = pytest.mark.usefixtures(closed_connections.__name__)
 
 ASKED = record({"late": {"type": "noul", "instructions": "Is it late?"}})
 ANSWERED = {"model": "clef", "answers": {"late": {"type": "noul", "noul": 0.75}}, "usage": {"input_tokens": 3}}

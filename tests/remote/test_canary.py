@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from remote.deciders import remote_decider
+from remote.deciders import closed_connections, remote_decider
 from remote.hosting import hosted_fake
 from ui.scripted import ScriptedDecider
 
 from clef_model.decision import Answer, Decision, Limits, Progress
 from clef_model.diagnostics.canary import Window, estimate, measure_window
 from clef_model.errors import ClefError
+
+pytestmark = pytest.mark.usefixtures(closed_connections.__name__)
 
 
 def measured(kind: str, context: int, max_tokens: int = 8000) -> Window:

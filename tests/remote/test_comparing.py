@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from remote.deciders import QUESTIONS, record, remote_decider
+from remote.deciders import QUESTIONS, closed_connections, record, remote_decider
 from remote.hosting import hosted_fake
 from ui.scripted import ScriptedDecider
 
 from clef_model.__main__ import main
 from clef_model.comparing import compare, comparison_facts
 from clef_model.decision import Limits
+
+pytestmark = pytest.mark.usefixtures(closed_connections.__name__)
 
 EVEN = {"late": [0.0, 0.0], "team": [0.0, 0.0, 0.0], "tone": [0.0, 0.0, 0.0]}
 SURE = {"late": [0.0, 0.0], "team": [0.0, 50.0, 0.0], "tone": [0.0, 0.0, 50.0]}

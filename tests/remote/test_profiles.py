@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from remote.deciders import MODELS, QUESTIONS, record, remote_decider
+from remote.deciders import MODELS, QUESTIONS, closed_connections, record, remote_decider
 from remote.fakes import CONTEXT, KEY, Fake, prompt_text
 from remote.hosting import hosted_fake
 from remote.kinds import KINDS
@@ -20,6 +20,8 @@ from clef_model.remote import RemoteDecider
 from clef_model.remote_profiles import read_server_profiles, server_profile
 from clef_model.remote_wire import request_body
 from clef_model.schema import Record
+
+pytestmark = pytest.mark.usefixtures(closed_connections.__name__)
 
 
 @pytest.fixture(scope="module")

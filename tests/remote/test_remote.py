@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from remote.deciders import record, remote_decider
+from remote.deciders import closed_connections, record, remote_decider
 from remote.hosting import hosted_fake
 from service.local_server import NANO, serving
 from ui.scripted import ScriptedDecider
@@ -16,6 +16,8 @@ from clef_model.errors import BudgetExceeded, ContextTooLong, InvalidRecord, Not
 from clef_model.schema import ImageInput
 from clef_model.service.settings import ServiceSettings
 
+pytestmark = pytest.mark.usefixtures(closed_connections.__name__)
+
 NOTE = "Its prompt cannot be seen: tokens and spans are counted here with scripted's tokenizer."
 
 
@@ -26,7 +28,7 @@ def codes(notices: tuple[Notice, ...]) -> list[str]:
 def test_the_plan_says_that_it_stands_in_for_a_prompt_nobody_sees() -> None:
     decider = remote_decider("sglang", "http://127.0.0.1:9/v1/systemone")
     assert decider.plan(record()).notices[-1] == Notice("remote_plan", "", NOTE)
-    assert decider.status.note == f"box (SGLang) answers. {NOTE}"
+    assert decider.status.note == "box (SGLang) answers, not this machine."
     rough = remote_decider("sglang", "http://127.0.0.1:9/v1/systemone", exact=False)
     assert str(rough.plan(record()).notices[-1]) == (
         "Its prompt cannot be seen: tokens and spans are counted here with clef-nano's tokenizer, "

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from remote.deciders import record, remote_decider
+from remote.deciders import closed_connections, record, remote_decider
 from remote.hosting import hosted_fake
 from ui.scripted import ScriptedDecider
 
@@ -13,6 +13,8 @@ from clef_model.decision import Decision, Limits, Progress
 from clef_model.errors import BrokenAnswer, ClefError, InvalidRecord, Problem, RemoteFailed
 from clef_model.replicas import ReplicatedDecider
 from clef_model.schema import Record
+
+pytestmark = pytest.mark.usefixtures(closed_connections.__name__)
 
 
 @dataclass

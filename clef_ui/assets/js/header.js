@@ -87,7 +87,7 @@
     const problem = h("div.note.bad", { role: "alert", hidden: true });
     const copyLink = h("button.btn.small", { type: "button", onclick: () => emit("copy-link") }, "Copy link");
     root.append(
-      h("header.clef-top", {}, h("h1", {}, "Clef workbench"), chip, limit, h("span.grow"),
+      h("header.clef-top", {}, h("h1", {}, "Clef workbench"), chip, limit, window.clef.placeChooser(panel), h("span.grow"),
         themeSwitch(),
         h("button.btn.small", { type: "button", onclick: () => emit("open-presets") }, "Presets"), copyLink,
         h("button.btn.small.ghost", { type: "button", "aria-label": "Keyboard shortcuts", onclick: shortcuts }, "?")),

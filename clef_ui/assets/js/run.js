@@ -42,7 +42,7 @@
       if (running || !api.getDraft()) return;
       const draft = api.getDraft();
       running = { id: newId(), started: performance.now(), byItself };
-      api.panel.props.value = JSON.stringify({ ...draft, view: { ...draft.view, run: running.id } });
+      api.panel.props.value = JSON.stringify({ ...draft, view: { ...draft.view, run: running.id, place: window.clef.place } });
       api.panel.trigger("submit");
       if (notice.classList.contains("bad")) notify("");
       setText(live, "Running. Escape stops it.");
