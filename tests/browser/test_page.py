@@ -224,6 +224,17 @@ def test_presets_are_found_by_words_and_loaded_by_keyboard_with_an_undo(open_pag
     assert page.input_value(STATE) == '"mine"'
 
 
+def test_enter_chooses_a_preset_once_in_a_gallery_that_was_opened_by_its_button(open_page: Open) -> None:
+    page = open_page()
+    answered(page)
+    page.get_by_role("button", name="Presets").click()
+    page.keyboard.type("phishing")
+    page.wait_for_function("() => document.querySelectorAll('.clef-gallery li').length === 1")
+    page.keyboard.press("Enter")
+    notice(page, "Loaded the preset “Phishing mail”.")
+    assert page.locator("dialog[open]").count() == 0
+
+
 def test_every_preset_loads_plans_and_runs(open_page: Open) -> None:
     page = open_page()
     answered(page)

@@ -11,7 +11,9 @@
     body.append(search, none, list);
     search.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown") { event.preventDefault(); list.querySelector("button")?.focus(); }
-      if (event.key === "Enter") list.querySelector("button")?.click();
+      if (event.key !== "Enter") return;
+      event.preventDefault(); // closing gives the focus back to the Presets button, which the same key would press again
+      list.querySelector("button")?.click();
     });
     list.addEventListener("keydown", (event) => {
       const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
