@@ -187,7 +187,10 @@ def _limit_problems(images: Sequence[ImageInput], videos: Sequence[VideoInput]) 
 
 def _image_item(image: ImageInput, where: str, config: MediaConfig) -> MediaItem:
     decoded = _images.get(
-        (image, where), lambda: read_image(image.data, where, image.name), lambda value: value.pixels.nbytes
+        (image, where),
+        lambda: read_image(image.data, where, image.name),
+        # The key keeps the file, and a file can hold far more than its pixels.
+        lambda value: value.pixels.nbytes + len(image.data),
     )
     shown = size_shown(decoded.size, config.image)
     notices = decoded.notices
@@ -210,11 +213,15 @@ def _image_item(image: ImageInput, where: str, config: MediaConfig) -> MediaItem
     )
 
 
+def _file_bytes(video: VideoInput) -> int:
+    return len(video.data) + sum(len(frame.data) for frame in video.frames)
+
+
 def _video_item(video: VideoInput, where: str, config: MediaConfig) -> MediaItem:
     clip = _clips.get(
         (video, where, config.sampling),
         lambda: _read_video(video, where, config),
-        lambda value: sum(picture.nbytes for picture in value.held),
+        lambda value: sum(picture.nbytes for picture in value.held) + _file_bytes(video),
     )
     num_frames = len(clip.frame_indices)
     shown = size_shown(clip.size, config.video, num_frames)

@@ -2,6 +2,8 @@
 
 import io
 import json
+import struct
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -345,6 +347,17 @@ def test_the_same_image_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None
     for _ in range(3):
         encode([ImageInput("a", "", flat((64, 64)))])
     assert len(reads) == 1
+
+
+def test_the_cache_counts_the_files_it_keeps_too() -> None:
+    png = flat((64, 64))
+    chunk = b"tEXt" + b"x" * 2**20
+    padded = png[:33] + struct.pack(">I", 2**20) + chunk + struct.pack(">I", zlib.crc32(chunk)) + png[33:]
+    clip_file = clip(4) + b"\0\0\0\x08free" * 2**17
+    before = media._images.num_bytes, media._clips.num_bytes
+    encode([image_input(padded)], [VideoInput("", "video/mp4", clip_file)])
+    assert media._images.num_bytes - before[0] == len(padded) + 64 * 64 * 3
+    assert media._clips.num_bytes - before[1] > len(clip_file)
 
 
 def test_the_cache_of_decoded_media_is_bounded_by_bytes() -> None:
