@@ -217,6 +217,7 @@ def _over(over: BudgetExceeded | None, encoded: EncodedRecord) -> dict[str, Any]
                 "question": place,
                 "id": question["id"],
                 "tokens": question["tokens"],
+                "instruction": question["instruction"],
                 "options": sorted(question["options"], key=lambda option: -option["tokens"])[:3],
             }
             for place, question in dearest

@@ -152,11 +152,15 @@ def test_a_schema_that_alone_is_too_long_names_its_dearest_questions_and_how_muc
         "small": {"type": "noul", "instructions": "y"},
         "large": {"type": "choice", "criteria": {"a": "word " * 40, "b": None}},
     }
-    over = view("x", Limits(max_length=400), questions)["over"]
+    shown = view("x", Limits(max_length=400), questions)
+    over = shown["over"]
     assert over["schemaAlone"] is True
     assert over["mustGo"] == over["needed"] - 400
     assert [question["id"] for question in over["dearest"]] == ["large", "small"]
     assert over["dearest"][0]["options"][0]["id"] == "a"
+    assert [question["instruction"] for question in over["dearest"]] == [
+        sum(row[1] for row in shown["rows"] if row[0] == "instruction" and row[4] == place) for place in (1, 0)
+    ]
 
 
 def test_nothing_cut_needs_no_way_out() -> None:

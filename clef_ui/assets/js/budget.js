@@ -46,15 +46,22 @@ window.clef.panels.budget = (root, panel) => {
     return h("div.note.bad", { role: "alert" },
       h("b", {}, `Questions and media alone are too long by ${tokens(too.mustGo)} tokens. `), `They need ${tokens(too.needed)} tokens before the state; the limit is ${tokens(too.limit)}. Most expensive:`,
       h("ul", {}, too.dearest.map((question) => h("li", {}, show(h("b", {}, shown(question.id)), () => jump({ question: question.question })), ` ${tokens(question.tokens)} tokens`,
-        question.options.length > 0 && [", of these ", question.options.map((option, index) => [index ? ", " : "", "option ", h("code.k", {}, shown(option.id)), ` ${tokens(option.tokens)}`])]))),
+        ", of these ", dearestParts(question).map(({ name, cost }, index) => [index ? ", " : "", name, ` ${tokens(cost)}`])))),
       view.uncut <= MOST_TOKENS && h("p", {}, h("button.btn.small", { type: "button", onclick: () => apply("apply_way", { action: { kind: "RaiseMaxLength", to: view.uncut } }, `Raise max_length to ${tokens(view.uncut)}`) }, `Raise max_length to ${tokens(view.uncut)}`), " keeps everything."),
       h("details", {}, h("summary", {}, "In the release's words"), h("p.mono", {}, shown(too.message))));
+  }
+
+  // What to shorten in a question: its instructions are often dearer than any option.
+  function dearestParts(question) {
+    const options = question.options.map((option) => ({ name: ["option ", h("code.k", {}, shown(option.id))], cost: option.tokens }));
+    const all = [{ name: "instructions", cost: question.instruction }, ...options];
+    return all.filter(({ cost }) => cost > 0).sort((one, other) => other.cost - one.cost).slice(0, 3);
   }
 
   function limitLine(view) {
     const isDefault = view.limit === view.defaultLimit;
     return h("p.muted.limit-line", {}, h("code", {}, "max_length"), ` ${tokens(view.limit)}${isDefault ? ", the release's default" : `; the release's default is ${tokens(view.defaultLimit)}`}`,
-      view.maxStateTokens !== null && [", ", h("code", {}, "max_state_tokens"), ` ${tokens(view.maxStateTokens)}`], ". Both can be changed under Limits on the left.");
+      view.maxStateTokens !== null && [", ", h("code", {}, "max_state_tokens"), ` ${tokens(view.maxStateTokens)}`], `. ${view.maxStateTokens === null ? "It" : "Both"} can be changed under Limits.`);
   }
 
   function cut(view) {
@@ -155,7 +162,7 @@ window.clef.panels.budget = (root, panel) => {
       { key: "place", title: "part", cell: (row) => [swatch(row.group), show(shown(row.label), () => jump(row))] },
       { key: "tokens", title: "tokens", number: true, cell: (row) => tokens(row.tokens) },
       { key: "share", title: "share", number: true, value: (row) => row.tokens, cell: (row) => row.group === "cut" ? "–" : share(row.tokens, view.total) },
-      { key: "start", title: "span", cell: (row) => row.group === "cut" ? h("span.muted", {}, "not in the prompt") : h("code", {}, span(row.start, row.tokens)) },
+      { key: "start", title: "span", cell: (row) => row.group === "cut" ? h("span.muted", {}, "not in the prompt") : h("code.span", {}, span(row.start, row.tokens)) },
     ], rows);
   }
 
@@ -183,7 +190,7 @@ window.clef.panels.budget = (root, panel) => {
       { key: "place", title: "segment", cell: (row) => [swatch(GROUPS[row.kind] || "scaffold"), show(shown(owner(row)), () => jump(["option", "instruction"].includes(row.kind) ? row : { start: row.start }))] },
       { key: "tokens", title: "tokens", number: true, cell: (row) => tokens(row.tokens) },
       { key: "share", title: "share", number: true, value: (row) => row.end - row.start, cell: (row) => row.kind === "state_cut" ? "–" : share(row.tokens, view.total) },
-      { key: "start", title: "span", cell: (row) => row.kind === "state_cut" ? h("span.muted", {}, "not in the prompt") : h("code", {}, `[${row.start}:${row.end})`) },
+      { key: "start", title: "span", cell: (row) => row.kind === "state_cut" ? h("span.muted", {}, "not in the prompt") : h("code.span", {}, `[${row.start}:${row.end})`) },
       { key: "text", title: "text", cell: (row) => h("code.excerpt", {}, shown(row.text.replaceAll("\n", "⏎")), row.length > 100 && h("span.muted", {}, ` ${tokens(row.length)} characters`)) },
     ], rows);
   }
