@@ -103,7 +103,7 @@ def answers_view(decision: Decision, sent: Mapping[str, Any] | None) -> dict[str
             "total": milliseconds(decision.timing.total_ms),
             "tokens": len(encoded.input_ids),
             "limit": encoded.budget.limit,
-            "exact": model.tokenizer_is_exact,
+            "exact": model.tokenizer_is_exact or all(segment.text.isascii() for segment in encoded.ledger),
         },
         "cut": cut_view(encoded.budget.truncation, encoded.budget.state),
         "notices": [{"code": n.code, "where": n.where, "message": n.message} for n in notices],

@@ -2,10 +2,11 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from ui.scripted import ScriptedDecider
+from ui.scripted import STATUS, ScriptedDecider
 
 from clef_model.decision import Limits
 from clef_model.parsing import parse_record
@@ -128,6 +129,13 @@ def test_a_cut_state_is_said_with_both_numbers() -> None:
 
 def test_a_state_read_in_full_has_no_cut() -> None:
     assert view({"n": NOUL}, {})["cut"] is None
+
+
+@pytest.mark.parametrize(("state", "exact"), [("plain English", True), ("déjà vu", False)])
+def test_counts_of_plain_english_are_exact_with_a_rebuilt_tokenizer_as_in_the_plan(state: str, exact: bool) -> None:
+    rebuilt = ScriptedDecider(status=replace(STATUS, tokenizer_is_exact=False))
+    [decision] = rebuilt.decide([parse_record({"state": state, "questions": {"n": NOUL}})], Limits())
+    assert answers_view(decision, None)["meta"]["exact"] is exact
 
 
 def test_the_demonstration_model_is_called_so_and_times_have_units() -> None:
