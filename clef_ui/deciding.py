@@ -17,7 +17,7 @@ from clef_ui.question_checks import problem_view
 from clef_ui.runs import Runs, Stopped
 from clef_ui.uploads import MediaStore
 from clef_ui.views.answers import answers_view
-from clef_ui.views.planned import Planner
+from clef_ui.views.planned import Planner, without_record
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,11 @@ class Desk:
 def _refused(run_id: str, error: ClefError) -> Outcome:
     problems: tuple[Problem, ...] = error.problems if isinstance(error, InvalidRecord) else ()
     count = len(problems)
-    message = str(error) if not problems else f"Not run: {count} problem{'s' if count > 1 else ''}. {problems[0]}"
+    message = (
+        without_record(str(error))
+        if not problems
+        else f"Not run: {count} problem{'s' if count > 1 else ''}. {problems[0]}"
+    )
     feedback = {"run": run_id, "ok": False, "message": message, "problems": [problem_view(p) for p in problems]}
     return Outcome(None, _json(feedback))
 

@@ -14,7 +14,7 @@ from clef_model.schema import ImageInput, Record, VideoInput, noul
 from clef_ui.draft_types import Draft
 from clef_ui.drafts import Media, Reading, read_parts
 from clef_ui.question_checks import Area, DraftProblem, problem_view
-from clef_ui.views.planned import Asked, Planned, Planner, planned
+from clef_ui.views.planned import Asked, Planned, Planner, planned, without_record
 
 SHOWN_CHARACTERS = 20_000  # of the state as the model reads it; the whole is in the Prompt tab
 STAND_IN = noul("q")  # lets a state be counted before there is a question; never shown
@@ -69,7 +69,7 @@ def _planned(planner: Planner, record: Record, limits: Limits, draft: Draft, pro
         except InvalidRecord:
             return None
     if result.over is not None:
-        problems.append(DraftProblem("max_length", str(result.over), area="limits", field="maxLength"))
+        problems.append(DraftProblem("max_length", without_record(str(result.over)), area="limits", field="maxLength"))
     return result
 
 

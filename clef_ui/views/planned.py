@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from clef_model.decision import Limits, ModelStatus
 from clef_model.encoding import EncodedRecord
 from clef_model.errors import BudgetExceeded, ClefError, ContextTooLong, InvalidRecord
-from clef_model.schema import Record
+from clef_model.schema import UNKNOWN_ID, Record
 from clef_model.tokenizer import Tokenizer
 
 
@@ -48,6 +48,12 @@ def planned(planner: Planner, asked: Asked) -> Planned:
         return Planned(planner.plan(asked.record, replace(asked.limits, truncate=True)), error)
     except BudgetExceeded as error:
         return Planned(planner.plan(asked.record, replace(asked.limits, max_length=error.needed, truncate=True)), error)
+
+
+def without_record(message: str) -> str:
+    """An error's sentence without the name of the record: the page has only one, and nobody named it."""
+    rest = message.removeprefix(f"Record {UNKNOWN_ID!r}: ")
+    return message if rest == message else rest[:1].upper() + rest[1:]
 
 
 def problems_view(error: ClefError) -> list[dict[str, Any]]:
