@@ -30,7 +30,7 @@ from clef_ui.question_text import text_from_form as text_from_form
 
 Media = Mapping[str, ImageInput | VideoInput]  # by the ids that drafts name
 
-_WHOLE_NUMBER = re.compile(r"[0-9]{1,9}")
+_WHOLE_NUMBER = re.compile(r"[0-9]{1,15}")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NUMBER_FIELDS = {"maxLength": "max_length", "maxStateTokens": "max_state_tokens"}
 
@@ -178,9 +178,11 @@ def _limits(draft: Draft) -> tuple[Limits | None, list[DraftProblem]]:
     problems: list[DraftProblem] = []
 
     def number(field: str, text: str, least: int) -> int:
-        if _WHOLE_NUMBER.fullmatch(text.strip()) and int(text) >= least:
+        if _WHOLE_NUMBER.fullmatch(text.strip()):  # its range is checked as for every request
             return int(text)
-        message = f"expected a whole number of tokens, {least} or more, found {shown(text)}. Write digits only."
+        message = (
+            f"expected a whole number of tokens, {least} or more, found {shown(text)}. Write digits only, 15 at most."
+        )
         problems.append(DraftProblem(_NUMBER_FIELDS[field], message, area="limits", field=field))
         return least
 

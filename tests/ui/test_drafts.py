@@ -235,7 +235,7 @@ def test_all_problems_of_the_form_stand_beside_their_fields() -> None:
     empty_option = "found an empty option id; the answer is given by it. Name the option."
     empty_id = "found an empty question id; the model reads it as the question's name. Name the question."
     nan = "found NaN, which is non-finite; JSON has no NaN or Infinity. Write null, a number or a string."
-    whole_number = "expected a whole number of tokens, {} or more, found {}. Write digits only."
+    whole_number = "expected a whole number of tokens, {} or more, found {}. Write digits only, 15 at most."
     taken = "found the id {} twice: {} 1 has it too. Rename one."
     team, unnamed = "questions.team", 'questions[""].criteria'
     assert found == [
@@ -255,6 +255,13 @@ def test_all_problems_of_the_form_stand_beside_their_fields() -> None:
     ]
     assert found[5][4].startswith("line 1, column 2 of this JSON value: ")
     assert "duplicate key 'k'" in found[8][4]
+
+
+@pytest.mark.parametrize("typed", ["0", "4000000000"])
+def test_a_limit_out_of_range_is_told_the_range(typed: str) -> None:
+    [(*place, message)] = placed(Draft(questions=(noul(1, "fine"),), limits=LimitsDraft(typed)))
+    assert place == ["limits", None, "maxLength", "max_length"]
+    assert "a whole number of tokens from 1 to 262,144" in message
 
 
 def test_a_raw_value_cannot_smuggle_in_another_key() -> None:
