@@ -48,6 +48,12 @@ def test_a_json_problem_stands_beside_the_field_with_its_place_and_the_caret_goe
     assert caret == ["clef-state", 10]
 
 
+def test_a_count_without_the_broken_part_does_not_say_that_nothing_is_cut(open_page: Open) -> None:
+    page = open_page()
+    page.fill(STATE, '{"broken": ')
+    planned(page, "without what is wrong")
+
+
 def test_text_mode_keeps_json_text_as_text(open_page: Open) -> None:
     page = open_page()
     page.fill(STATE, '{"b": 1, "a": 2}')

@@ -123,9 +123,10 @@
       });
       const about = exact ? "" : "about ";
       const over = total > limit;
+      const isPart = problems.some((problem) => problem.area !== "limits"); // what cannot be read is not counted
       cost.classList.toggle("clef-over", over || Boolean(cut));
       setText(cost, !total ? "" : over ? `${about}${tokens(total)} tokens, over the limit of ${tokens(limit)}`
-        : `${about}${tokens(total)} of ${tokens(limit)} tokens, ${cut ? `${tokens(cut.lostTokens)} cut from the state` : "nothing cut"}`);
+        : `${about}${tokens(total)} of ${tokens(limit)} tokens, ${cut ? `${tokens(cut.lostTokens)} cut from the state` : isPart ? "without what is wrong" : "nothing cut"}`);
       return undefined;
     }
 
