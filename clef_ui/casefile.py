@@ -76,8 +76,13 @@ def read_case(text: str) -> dict[str, Any]:
         raise BrokenCase(f"The file has {len(text):,} characters; a case file has at most {MAX_CHARACTERS:,}.")
     try:
         case = json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise BrokenCase(
+            f"The file is no JSON from {place} on. Choose a file that Export has saved as a case."
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise BrokenCase(f"The file is no JSON ({error}). Choose a file that Export has saved as a case.") from error
+        raise BrokenCase("The file cannot be read as JSON. Choose a file that Export has saved as a case.") from error
     if not isinstance(case, dict) or "clef_case" not in case:
         raise BrokenCase("The file is no case file: it has no 'clef_case'. Choose one that Export has saved.")
     if case["clef_case"] != VERSION:
@@ -88,7 +93,23 @@ def read_case(text: str) -> dict[str, Any]:
     wrong = [name for name, kind in kinds.items() if not isinstance(case.get(name), kind)]
     if wrong:
         raise BrokenCase(f"The case file lacks {', '.join(wrong)}, or they have another type. Save the case again.")
+    for where, found in _misfits(case):
+        raise BrokenCase(f"The case file has {_shown(found)} at {where}. Save the case again.")
     return case
+
+
+def _misfits(case: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Values that are compared later and cannot be: a NaN among the probabilities would differ from nothing."""
+    for place, item in enumerate(case["media"]):
+        if not isinstance(item, dict) or not all(isinstance(item.get(key), str) for key in ("where", "name", "sha256")):
+            yield f"media[{place}]", item
+    for question, options in case["probabilities"].items():
+        if not isinstance(options, dict) or not options:
+            yield f"probabilities of {question!r}", options
+            continue
+        for option, value in options.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+                yield f"probabilities of {question!r}, option {option!r}", value
 
 
 def case_limits(case: Mapping[str, Any]) -> Limits:

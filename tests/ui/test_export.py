@@ -2,6 +2,7 @@
 
 import ast
 import json
+import math
 import shlex
 from typing import Any
 
@@ -185,7 +186,8 @@ def test_another_model_is_named() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "The file is no JSON"),
+        ("{", "The file is no JSON from line 1, column 2 on. Choose a file that Export has saved as a case."),
+        ("[" * 100_000, "The file cannot be read as JSON. Choose a file that Export has saved as a case."),
         ("[]", "The file is no case file: it has no 'clef_case'. Choose one that Export has saved."),
         ('{"clef_case": 9}', "The case file has version 9, and 1 is read here. Save it again with its tool."),
         ('{"clef_case": 1}', "The case file lacks request, limits, media, model, prompt, probabilities"),
@@ -195,3 +197,20 @@ def test_a_file_that_is_no_case_says_why(text: str, message: str) -> None:
     with pytest.raises(BrokenCase) as error:
         read_case(text)
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("probabilities", {"q": {"true": math.nan}}, "nan at probabilities of 'q', option 'true'"),
+        ("probabilities", {"q": {"true": "0.5"}}, "0.5 at probabilities of 'q', option 'true'"),
+        ("probabilities", {"q": []}, "[] at probabilities of 'q'"),
+        ("media", [5], "5 at media[0]"),
+        ("media", [{"where": "images[0]"}], "{'where': 'images[0]'} at media[0]"),
+    ],
+)
+def test_a_case_whose_values_cannot_be_compared_is_refused(part: str, value: Any, message: str) -> None:
+    case = json.loads(case_of(draft_of(REQUEST))) | {part: value}
+    with pytest.raises(BrokenCase) as error:
+        read_case(json.dumps(case))
+    assert str(error.value) == f"The case file has {message}. Save the case again."
