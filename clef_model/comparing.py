@@ -79,4 +79,4 @@ def _question_facts(one: Answer, other: Answer) -> dict[str, Any]:
 
 def _points(difference: float) -> float:
     """Percentage points; what a thousandth of one hides, four decimals of a probability hid before."""
-    return round(100 * difference, 3)
+    return round(100 * difference, 3) + 0.0  # never -0.0

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
 from clef_model.encoding import EncodedRecord
-from clef_model.json_paths import Path, counted, describe, path_text, shown
+from clef_model.json_paths import Json, Path, counted, describe, path_text, shown
 from clef_model.rendering import render
 from clef_model.schema import NOUL_DESCRIPTIONS, Question, Record
 
@@ -47,6 +47,7 @@ class Profile:
     extra_noul_keys: Literal["ignored", "refused"] = "ignored"
     null_state: Literal["rendered", "refused"] = "rendered"
     bare_state: Literal["rendered", "refused"] = "rendered"  # a number, true or false
+    numbers: Literal["exact", "six_digits"] = "exact"  # how those outside of texts reach the prompt
     text_bytes: int | None = None
     text_message: str | None = None
     images: int | None = None
@@ -97,7 +98,14 @@ def _profile(entry: dict[str, Any]) -> Profile:
 
 def check(record: Record, encoded: EncodedRecord | None, profile: Profile) -> Verdict:
     """What the server makes of the record. Without `encoded`, its tokens are not checked."""
-    checks: tuple[Callable[[Record, Profile], Iterator[Finding]], ...] = (_counts, _texts, _questions, _media, _outputs)
+    checks: tuple[Callable[[Record, Profile], Iterator[Finding]], ...] = (
+        _counts,
+        _texts,
+        _numbers,
+        _questions,
+        _media,
+        _outputs,
+    )
     findings = [finding for each in checks for finding in each(record, profile)]
     if encoded is not None:
         findings += _tokens(encoded, profile)
@@ -149,6 +157,38 @@ def _texts(record: Record, profile: Profile) -> Iterator[Finding]:
         if size > profile.text_bytes:
             message = f"state and questions have about {size:,} bytes; {profile.title} takes {profile.text_bytes:,}."
             yield Finding("refused", "", message, profile.text_message)
+
+
+def _numbers(record: Record, profile: Profile) -> Iterator[Finding]:
+    """The first number that is written otherwise, and how; there are often many of them."""
+    if profile.numbers == "exact":
+        return
+    asked = {question.id: question.source for question in record.questions}
+    for path, value in (*_numbers_in(("state",), record.state), *_numbers_in(("questions",), asked)):
+        written = f"{value:g}" if isinstance(value, float) else _as_64_bits(value)
+        if written != render(value):
+            message = f"{render(value)[:40]} is written {written}, as are others like it. Send exact numbers as text."
+            yield Finding("input", path_text(path), message)
+            return
+
+
+def _numbers_in(path: Path, value: Json) -> Iterator[tuple[Path, int | float]]:
+    """The numbers inside of a value, with their places."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _numbers_in((*path, key), item)
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from _numbers_in((*path, place), item)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, value
+
+
+def _as_64_bits(value: int) -> str:
+    """An integer read as one of 64 bits, the larger half negative; as a float beyond that."""
+    if -(2**63) <= value < 2**64:
+        return str(value if value < 2**63 else value - 2**64)
+    return f"{float(value):g}" if value.bit_length() < 1024 else "another number"
 
 
 def _questions(record: Record, profile: Profile) -> Iterator[Finding]:

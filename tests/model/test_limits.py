@@ -253,3 +253,26 @@ def test_text_beyond_64_kib_is_refused_by_ollama() -> None:
     assert [each.theirs for each in found("ollama", record(state="é" * 33_000))] == [
         "text and schema must not exceed 64 KiB"
     ]
+
+
+@pytest.mark.parametrize(
+    ("state", "where", "message"),
+    [
+        ({"a": [0.5, 1.0]}, "state.a[1]", "1.0 is written 1, as are others like it. Send exact numbers as text."),
+        (1234567.89, "state", "1234567.89 is written 1.23457e+06, as are others like it. Send exact numbers as text."),
+        (2**64 - 1, "state", "18446744073709551615 is written -1, as are others like it. Send exact numbers as text."),
+        ({"n": 10**30}, "state.n", f"{10**30} is written 1e+30, as are others like it. Send exact numbers as text."),
+    ],
+)
+def test_numbers_that_a_server_writes_otherwise_are_told_of(state: Any, where: str, message: str) -> None:
+    (finding,) = found("llama-cpp", record(state=state))
+    assert (finding.kind, finding.where, finding.message) == ("input", where, message)
+
+
+def test_numbers_that_stay_as_they_are_need_no_word() -> None:
+    assert found("llama-cpp", record(state={"a": [0.25, 3, -7, 1e-05, True, None, "1.0"]})) == []
+
+
+def test_a_number_in_a_question_is_looked_at_too() -> None:
+    question = {"type": "choice", "instructions": "Which?", "criteria": {"a": {"from": 2.0}, "b": None}}
+    assert found("llama-cpp", record({"q": question}))[0].where == "questions.q.criteria.a.from"

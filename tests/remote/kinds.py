@@ -1,6 +1,7 @@
 """The kinds of servers there are, each from its own source."""
 
 import base64
+import json
 from typing import Any
 
 from remote.fakes import (
@@ -71,7 +72,18 @@ def read_llama_cpp(body: Body, request: Request) -> Body:
         raise openai_error('"videos" is not supported')
     if len(images_of(body)) > 8 or not all(str(image).startswith("data:") for image in images_of(body)):
         raise openai_error("images must be data URLs")
-    return with_questions(body, restored_noul)
+    return six_digits(with_questions(body, restored_noul))
+
+
+def six_digits(value: Any) -> Any:
+    """Numbers as its template engine writes them."""
+    if isinstance(value, dict):
+        return {key: six_digits(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [six_digits(item) for item in value]
+    if isinstance(value, float) or (isinstance(value, int) and not -(2**63) <= value < 2**63):
+        return json.loads(f"{value:g}")
+    return value
 
 
 def restored_noul(name: str, question: Body) -> Body:

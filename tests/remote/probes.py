@@ -26,6 +26,10 @@ def score(count: int) -> dict[str, Any]:
 PROBES: dict[str, Record] = {
     "an ordinary record": record(),
     "a JSON state": record(state={"b": [1.0, 10**30], "a": None}),
+    "plain numbers": record(state={"n": [0.1, 3, -2.5, 1e-05, 2**63 - 1]}),
+    "a number of many digits": record(state={"price": 1234567.89}),
+    "a whole float": record({"q": {**NOUL, "instructions": {"at least": 2.0}}}),
+    "an integer of 64 bits": record(state={"id": 2**64 - 1}),
     "a null state": record(state=None),
     "a bare number as state": record(state=5),
     "one question too many for 64": record({f"q{n}": NOUL for n in range(65)}),

@@ -2,6 +2,7 @@
 
 CLEF_TEST_SERVERS is a JSON object of addresses by profile, such as {"mlx-vlm": "http://127.0.0.1:8000/v1/decisions"},
 CLEF_TEST_RELEASE the folder of the release that they serve: with it, answers are compared with this project's own.
+CLEF_TEST_CONTEXT is the context they were started with; CLEF_TEST_TEXT_ONLY says that they were started without images.
 """
 
 import json
@@ -45,6 +46,8 @@ def test_a_server_that_runs_does_what_its_profile_says(kind: str, probe: str) ->
     limits = profile.limits
     if "CLEF_TEST_CONTEXT" in os.environ:
         limits = replace(limits, context_tokens=int(os.environ["CLEF_TEST_CONTEXT"]))
+    if "CLEF_TEST_TEXT_ONLY" in os.environ:
+        limits = replace(limits, images=0)
     asked = replace(PROBES[probe], model=MODELS.get(kind))
     encoded = here().plan(asked, Limits(max_length=262_144)) if RELEASE else None
     verdict = check(asked, encoded, limits)
