@@ -263,8 +263,14 @@ def test_pages_that_are_no_answer_are_told_of_in_a_sentence(reply: Response, mes
         assert str(found) == message
 
 
-def test_a_length_refused_by_the_server_is_a_length_and_no_failure() -> None:
-    words = "input is too large to process. increase the physical batch size"
+@pytest.mark.parametrize(
+    "words",
+    [
+        "input is too large to process. increase the physical batch size",
+        "input (6140 tokens) is too large to process. increase the physical batch size (current batch size: 4096)",
+    ],
+)
+def test_a_length_refused_by_the_server_is_a_length_and_no_failure(words: str) -> None:
     script = Script(said({"error": {"code": 500, "message": words, "type": "server_error"}}, 500))
     found = outcome(script, "llama-cpp")
     assert isinstance(found, ContextTooLong)
