@@ -104,8 +104,8 @@ class ClefDecider:
     ) -> list[Decision]:
         """The decisions, in the order of the records.
 
-        A record's `forward_ms` is its equal share of its batch's pass. `progress` is called before each batch and
-        after the last; what it raises stops the work there.
+        A record's `forward_ms` is its equal share of its batch's pass. `progress` is called before each layer of each
+        batch and after the last; what it raises stops the work there.
 
         Raises: InvalidRecord, BudgetExceeded, ContextTooLong: a record cannot be encoded. Unsupported: the release
         reads no media, or one record alone needs more memory than there is. BrokenAnswer: the model gave no number.
@@ -114,9 +114,15 @@ class ClefDecider:
         planned = self._plan_all(records, limits or Limits())
         decisions: dict[int, Decision] = {}
         for batch in pack(planned, BATCH_TOKENS.get(self.model.device.type, BATCH_TOKENS["cpu"])):
-            report(len(decisions) / len(planned), f"deciding record {len(decisions) + 1} of {len(planned)}")
-            for item, decision in zip(batch, self._decide_batch(batch), strict=True):
-                decisions[item.place] = decision
+            done, stage = len(decisions), f"deciding record {len(decisions) + 1} of {len(planned)}"
+
+            def within(share: float, done: int = done, size: int = len(batch), stage: str = stage) -> None:
+                report((done + share * size) / len(planned), stage)
+
+            within(0.0)
+            with backbone.layer_by_layer(backbone.unwrapped(self.model.language_model), within):
+                decided = self._decide_batch(batch)
+            decisions.update((item.place, decision) for item, decision in zip(batch, decided, strict=True))
         report(1.0, f"{len(planned)} of {len(planned)} records decided")
         return [decisions[place] for place in range(len(planned))]
 

@@ -77,11 +77,28 @@ class Planned:
 def test_progress_rises_to_one(decider: ClefDecider) -> None:
     heard: list[tuple[float, str]] = []
     decider.decide([record("x" * 3000), record("y" * 3000)], progress=lambda share, stage: heard.append((share, stage)))
-    assert heard == [
-        (0.0, "deciding record 1 of 2"),
-        (0.5, "deciding record 2 of 2"),
-        (1.0, "2 of 2 records decided"),
+    shares = [share for share, _ in heard]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    assert list(dict.fromkeys(stage for _, stage in heard)) == [
+        "deciding record 1 of 2",
+        "deciding record 2 of 2",
+        "2 of 2 records decided",
     ]
+
+
+def test_a_pass_can_be_stopped_between_its_layers(decider: ClefDecider) -> None:
+    class Stopped(Exception):
+        pass
+
+    def stop(share: float, stage: str) -> None:
+        if share > 0:
+            raise Stopped
+
+    before = decider.decide([record()])[0].answers
+    with pytest.raises(Stopped):
+        decider.decide([record()], progress=stop)
+    assert decider.decide([record()])[0].answers == before
 
 
 def test_what_progress_raises_stops_the_work_before_the_next_batch(decider: ClefDecider) -> None:
