@@ -130,10 +130,12 @@ async def page(url: str, requests: Answers, expected: Answers, until: float, see
             started = time.monotonic()
             try:
                 opened = await http.get("/")
-                response = await http.post("/gradio_api/run/decide", json={"data": [requests[place]]})
+                data = [requests[place], 16_384, None, True]
+                response = await http.post("/gradio_api/run/decide", json={"data": data})
                 answers = response.json()["data"][0]["answers"]
             except (httpx.TransportError, KeyError, ValueError, TypeError) as error:
                 seen.page_failures.append(repr(error))
+                await asyncio.sleep(0.5)
                 continue
             seen.page_milliseconds.append((time.monotonic() - started) * 1000)
             if opened.status_code != 200 or answers != expected[place]["answers"]:
