@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, TypeVar
+from weakref import finalize
 
 import httpx
 
@@ -193,19 +194,20 @@ def status_words(status: int) -> str:
 class Loop:
     """An event loop on a thread of its own, so that connections stay open between calls and a call can be left.
 
-    A process forked from this one gets a thread and connections of its own.
+    They end when nobody holds the loop any more. A process forked from this one gets its own.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pid = 0
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._client: httpx.AsyncClient | None = None
+        self._clients: list[httpx.AsyncClient] = []  # one, once there was a call
+        self._end: Callable[[], object] = _nothing
 
     def run(self, work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, Result]], look: Callable[[], None]) -> Result:
         """What the work returns. `look` is called while it goes on; what it raises ends the work at once."""
         loop = self._started()
-        running: Future[Result] = asyncio.run_coroutine_threadsafe(self._with_client(work), loop)
+        running: Future[Result] = asyncio.run_coroutine_threadsafe(_with_client(self._clients, work), loop)
         try:
             while not wait([running], timeout=SECONDS_BETWEEN_LOOKS).done:
                 look()
@@ -213,24 +215,47 @@ class Loop:
             running.cancel()
         return running.result()
 
-    async def _with_client(self, work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, Result]]) -> Result:
-        if self._client is None:
-            self._client = httpx.AsyncClient(timeout=None, headers={"User-Agent": "clef-workbench"})
-        return await work(self._client)
+    def close(self) -> None:
+        """Ends the connections and the thread; a later call begins anew."""
+        with self._lock:
+            self._end()
+            self._end, self._loop = _nothing, None
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None or self._pid != os.getpid():
-                self._loop, self._client, self._pid = asyncio.new_event_loop(), None, os.getpid()
-                threading.Thread(target=self._loop.run_forever, name="remote-calls", daemon=True).start()
+                self._loop, self._clients, self._pid = asyncio.new_event_loop(), [], os.getpid()
+                self._end = finalize(self, _end_loop, self._loop, self._clients, self._pid)
+                threading.Thread(target=_serve, args=(self._loop,), name="remote-calls", daemon=True).start()
             return self._loop
 
-    def close(self) -> None:
-        """Ends the connections and the thread; a later call begins anew."""
-        with self._lock:
-            loop, client, is_ours = self._loop, self._client, self._pid == os.getpid()
-            self._loop = self._client = None
-        if loop is not None and is_ours:
-            if client is not None:
-                asyncio.run_coroutine_threadsafe(client.aclose(), loop).result()
-            loop.call_soon_threadsafe(loop.stop)
+
+async def _with_client(
+    clients: list[httpx.AsyncClient], work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, Result]]
+) -> Result:
+    if not clients:
+        clients.append(httpx.AsyncClient(timeout=None, headers={"User-Agent": "clef-workbench"}))
+    return await work(clients[0])
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+def _end_loop(loop: asyncio.AbstractEventLoop, clients: list[httpx.AsyncClient], pid: int) -> None:
+    """Asks the loop to end, from any thread and without waiting for it."""
+
+    async def end() -> None:
+        for client in clients:
+            await client.aclose()
+        loop.stop()
+
+    if pid == os.getpid() and loop.is_running():
+        asyncio.run_coroutine_threadsafe(end(), loop)
+
+
+def _nothing() -> None:
+    pass

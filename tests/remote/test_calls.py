@@ -1,6 +1,7 @@
 """What happens between here and a server: retries, redirects, pages that are no JSON, keys, and being stopped."""
 
 import asyncio
+import gc
 import json
 import logging
 import socket
@@ -11,7 +12,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from remote.deciders import QUICK, closed_connections, record, remote_decider
+from remote.deciders import OPENED, QUICK, closed_connections, record, remote_decider
 from remote.fakes import KEY
 from remote.hosting import hosted
 from starlette.requests import Request
@@ -375,3 +376,24 @@ def test_problems_that_a_workbench_lists_are_problems_of_the_record() -> None:
     found = outcome(Script(said(error, 422)), "workbench")
     assert isinstance(found, InvalidRecord)
     assert str(found) == "questions.late: found nothing good."
+
+
+def test_connections_and_thread_end_when_nobody_holds_the_decider() -> None:
+    with hosted(Script(said(ANSWERED))) as url:
+        decider = remote_decider("systemone", url)
+        before = set(threading.enumerate())
+        decider.decide([ASKED])
+        (worker,) = (thread for thread in set(threading.enumerate()) - before if thread.name == "remote-calls")
+        OPENED.clear()
+        del decider
+        gc.collect()
+        worker.join(10)
+        assert not worker.is_alive()
+
+
+def test_a_closed_decider_opens_anew() -> None:
+    with hosted(Script(said(ANSWERED))) as url:
+        decider = remote_decider("systemone", url)
+        for _ in range(2):
+            assert decider.decide([ASKED])[0].answers[0].probabilities[0] == 0.75
+            decider.close()
