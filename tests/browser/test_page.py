@@ -54,6 +54,15 @@ def test_a_count_without_the_broken_part_does_not_say_that_nothing_is_cut(open_p
     planned(page, "without what is wrong")
 
 
+def test_hidden_characters_of_the_state_are_told_by_their_codes(open_page: Open) -> None:
+    page = open_page()
+    answered(page)
+    page.fill(STATE, "pay \u202e001\u200b to\u200b Eva")
+    page.wait_for_selector("#clef-editor .advice >> text=U+202E, U+200B × 2")
+    page.fill(STATE, "pay 001 to Eva")
+    page.wait_for_selector("#clef-editor .advice >> text=U+202E", state="hidden")
+
+
 def test_text_mode_keeps_json_text_as_text(open_page: Open) -> None:
     page = open_page()
     page.fill(STATE, '{"b": 1, "a": 2}')

@@ -73,12 +73,21 @@ window.clef = (() => {
   // Invisible and direction-changing characters, shown by their code so that nothing can hide or reorder the page.
   const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/gu;
 
+  // The hidden characters of a text by their codes, each once with how often it occurs.
+  function hiddenCodes(text) {
+    const counts = new Map();
+    for (const [character] of String(text).matchAll(HIDDEN)) counts.set(character, (counts.get(character) || 0) + 1);
+    return [...counts].map(([character, times]) => codeOf(character) + (times > 1 ? ` × ${tokens(times)}` : ""));
+  }
+
+  const codeOf = (character) => "U+" + character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+
   function shown(text) {
     const fragment = document.createDocumentFragment();
     let last = 0;
     for (const match of String(text).matchAll(HIDDEN)) {
       fragment.append(text.slice(last, match.index));
-      const code = "U+" + match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+      const code = codeOf(match[0]);
       fragment.append(h("span.clef-hidden-char", { title: "invisible character" }, code));
       last = match.index + match[0].length;
     }
@@ -152,7 +161,7 @@ window.clef = (() => {
 
   return {
     panels, h, replace, append, on, emit, call, debounce, setText, dialog, ask, setDraft, markDecided, isStale, rewritten,
-    fingerprint, shown, tokens, percent, mount,
+    fingerprint, shown, hiddenCodes, tokens, percent, mount,
     get draft() { return draft; },
   };
 })();

@@ -21,6 +21,7 @@
     const { server } = panel;
     const undoStack = []; // {draft, text}
     let draft = null;
+    let readsMedia = true; // until the model says otherwise
     let pristine = ""; // fingerprint of the preset that was loaded, as long as it is unchanged
     let sequence = 0;
     let planned = 0;
@@ -165,7 +166,8 @@
       try {
         const { draft: next, title } = await call(server, "preset", slug);
         load({ ...next, view: { preset: slug } }, { reason: `Loaded the preset “${title}”.`, source: "preset", preset: true });
-        bar.restart();
+        if (readsMedia || !next.media.length) bar.restart(); // a run by itself must not end in a refusal
+        else bar.stop({ quietly: true });
       } catch (error) {
         bar.notify(error.message, { bad: true });
       }
@@ -236,6 +238,7 @@
       if (normal) load(normal, { reason });
     });
     on("undo", undo);
+    on("status", (status) => { if (status.loading.done) readsMedia = status.acceptsMedia !== false; });
     on("notify", ({ text, ...options }) => bar.notify(text, options));
     on("open-presets", openPresets);
     on("copy-link", copyLink);

@@ -164,6 +164,7 @@
     return {
       notify,
       start,
+      stop,
       restart,
       applyPlan(view) { plan = view; drawPlan(); },
     };

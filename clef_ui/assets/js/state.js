@@ -1,7 +1,7 @@
 // The state: text or JSON by an explicit switch, what is wrong with it, what it costs, and how the model reads it.
 (() => {
   "use strict";
-  const { h, replace, append, shown, tokens, setText } = window.clef;
+  const { h, replace, append, shown, hiddenCodes, tokens, setText } = window.clef;
   const MODES = { text: "Text", json: "JSON", read: "As the model reads it" };
   const MAX_TEXT_FILE = 2 * 1024 * 1024; // bytes; more than any limit of tokens keeps, and still quick to edit
 
@@ -19,11 +19,12 @@
     const dot = h("span.dot", { "aria-hidden": "true" });
     const note = h("span", { id: "clef-state-note", role: "status" });
     const count = h("span.num");
+    const hidden = h("p.advice", { hidden: true });
     const problems = h("div.clef-problems", { role: "group", "aria-label": "Problems of the state" });
     const cut = h("div.clef-cut", { hidden: true });
     append(container, [
       h("div.sechead", {}, h("h2", {}, "State"), h("span.grow"), h("span.seg", { role: "group", "aria-label": "State as" }, buttons)),
-      field, piece, h("div.under", {}, dot, note, h("span.grow"), count), problems, cut,
+      field, piece, h("div.under", {}, dot, note, h("span.grow"), count), hidden, problems, cut,
     ]);
 
     function choose(key) {
@@ -145,6 +146,9 @@
         count.className = over ? "num clef-over" : "num";
         count.title = "What is left for the state within the limits, beside the questions, media and the fixed text.";
         setText(count, mine.length ? "" : `${view.exact ? "" : "about "}${tokens(view.stateTokens)} tokens, ${over ? "only" : "room for"} ${tokens(view.stateRoom)}${over ? " fit" : ""}`);
+        const codes = hiddenCodes(field.value);
+        hidden.hidden = codes.length === 0;
+        setText(hidden, codes.length ? `Hidden characters that the model reads too: ${codes.slice(0, 8).join(", ")}. “As the model reads it” shows where.` : "");
         drawCut();
         if (reading) drawPiece();
       },
