@@ -82,7 +82,14 @@ def lazy_decider(flags: argparse.Namespace, settings: ServiceSettings) -> LazyDe
         )
 
     lane = Lane(settings.max_waiting, settings.max_waiting_per_client)
-    return LazyDecider(planner, load, limits=settings.limits, lane=lane, tells_why=not settings.is_public)
+    return LazyDecider(
+        planner,
+        load,
+        limits=settings.limits,
+        lane=lane,
+        highest_max_length=settings.highest_max_length if settings.is_public else None,
+        tells_why=not settings.is_public,
+    )
 
 
 flags = parse_flags(sys.argv[1:] if __name__ == "__main__" else [])

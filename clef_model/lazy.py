@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from clef_model.decision import Decider, Decision, Limits, ModelStatus, Progress
-from clef_model.errors import BrokenRelease, ClefError
+from clef_model.errors import BrokenRelease, ClefError, InvalidRecord, Problem
 from clef_model.lane import Lane
 
 if TYPE_CHECKING:
@@ -57,11 +57,16 @@ class LazyDecider:
         *,
         limits: Limits = Limits(),  # noqa: B008 (frozen)
         lane: Lane | None = None,
+        highest_max_length: int | None = None,
         tells_why: bool = True,
     ) -> None:
-        """With `tells_why` false the reason of a failure, which may name paths, goes to the log alone."""
+        """`highest_max_length` is the most tokens that anyone may ask for; None leaves that to the model.
+
+        With `tells_why` false the reason of a failure, which may name paths, goes to the log alone.
+        """
         self.limits = limits  # the limits a new draft starts with
         self.lane = lane or Lane()
+        self._highest_max_length = highest_max_length
         self._tells_why = tells_why
         self._read_planner = read_planner
         self._load = load
@@ -111,12 +116,15 @@ class LazyDecider:
         return self._ready_planner().status
 
     def plan(self, record: "Record", limits: Limits | None = None) -> "EncodedRecord":
+        """Raises: InvalidRecord: the limits are higher than may be asked for; and as the Decider."""
         planner = self._decider or self._ready_planner()
-        return planner.plan(record, limits or self.limits)
+        return planner.plan(record, self._allowed(limits))
 
     def decide(
         self, records: "Sequence[Record]", limits: Limits | None = None, progress: Progress | None = None
     ) -> list[Decision]:
+        """Raises: as `plan`; BrokenRelease; what `progress` raises ends the waiting too."""
+        asked = self._allowed(limits)
         self.start()
         while not self._ready.wait(0.1):
             if progress is not None:
@@ -124,7 +132,14 @@ class LazyDecider:
         if self._decider is None:
             raise self._problem or BrokenRelease("the model was not loaded")
         with self.lane.turn("page", progress and partial(progress, 0.0, WAITING)):
-            return self._decider.decide(records, limits or self.limits, progress)
+            return self._decider.decide(records, asked, progress)
+
+    def _allowed(self, limits: Limits | None) -> Limits:
+        asked, highest = limits or self.limits, self._highest_max_length
+        if highest is not None and asked.max_length > highest:
+            found = f"found {asked.max_length:,} tokens; this server allows {highest:,}. Ask for fewer."
+            raise InvalidRecord([Problem("max_length", found)])
+        return asked
 
     def _ready_planner(self) -> Planner:
         self.start()

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from ui.scripted import STATUS, ScriptedDecider
 
-from clef_model.errors import BrokenRelease
+from clef_model.decision import Limits
+from clef_model.errors import BrokenRelease, InvalidRecord
 from clef_model.lazy import LazyDecider
 from clef_model.schema import Record, noul
 
@@ -105,3 +106,22 @@ def test_it_loads_once() -> None:
     for _ in range(3):
         lazy.start().decide([RECORD])
     assert loads == [1]
+
+
+def test_nobody_may_ask_for_more_tokens_than_the_operator_allows() -> None:
+    lazy = LazyDecider(ScriptedDecider, lambda _: ScriptedDecider(), highest_max_length=16_384).wait()
+    message = "max_length: found 16,385 tokens; this server allows 16,384. Ask for fewer."
+    for ask in (lazy.plan, lambda record, limits: lazy.decide([record], limits)):
+        with pytest.raises(InvalidRecord) as raised:
+            ask(RECORD, Limits(max_length=16_385))
+        assert str(raised.value) == message
+        assert ask(RECORD, Limits(max_length=16_384))
+
+
+def test_a_public_server_keeps_the_reason_of_a_failure_in_its_log(caplog: pytest.LogCaptureFixture) -> None:
+    def load(_: Any) -> Any:
+        raise BrokenRelease("/srv/private/joint_head.safetensors is missing.")
+
+    lazy = LazyDecider(ScriptedDecider, load, tells_why=False).wait()
+    assert lazy.loading.problem == "The model could not be loaded. The operator finds the reason in the log."
+    assert "/srv/private" in caplog.text
