@@ -1,4 +1,4 @@
-"""The one way an event reaches the model: one at a time across the app, private, and possible to stop."""
+"""The one way an event reaches the model: one at a time across the app, and private."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,12 +13,13 @@ def on_model_call(
     inputs: Sequence[Component],
     outputs: Sequence[Component],
     *,
-    stop: Callable[..., Dependency],
     failed_js: str,
 ) -> Dependency:
-    """Binds `run`; `stop` takes a waiting call out of the queue, `failed_js` runs when the queue refuses a call.
+    """Binds `run`; `failed_js` runs when the queue refuses a call.
 
-    The model is shared by all visitors, so calls take turns; the panels draw their own progress.
+    The model is shared by all visitors, so calls take turns; the panels draw their own progress. A run is stopped by
+    its id (see `runs`), never by Gradio's `cancels`: those name the event, and one that comes late ends the next run.
+    Hence also "multiple": a new run may start while a stopped one still waits to be told so.
     """
     call = trigger(
         run,
@@ -27,8 +28,8 @@ def on_model_call(
         concurrency_id="model",
         concurrency_limit=1,
         show_progress="hidden",
+        trigger_mode="multiple",
         api_visibility="private",
     )
     call.failure(None, js=failed_js, api_visibility="private")
-    stop(None, cancels=[call], api_visibility="private")
     return call

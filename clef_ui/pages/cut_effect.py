@@ -23,4 +23,4 @@ def _analysis_panel(name: str, analysis: Analysis, decider: PageDecider, store: 
         return gr.HTML(result=work(text))
 
     failed = f"() => {{ window.clef.emit('analysis-failed', '{name}'); return []; }}"
-    on_model_call(element.submit, run, [element], [element], stop=element.stop, failed_js=failed)
+    on_model_call(element.submit, run, [element], [element], failed_js=failed)

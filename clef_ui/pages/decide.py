@@ -47,7 +47,7 @@ def decide_page(desk: Desk, presets: Sequence[Preset], limits: Limits) -> None:
         shown = gr.skip() if outcome.answers is None else outcome.answers
         return shown, gr.HTML(feedback=outcome.feedback)
 
-    on_model_call(editor.submit, run, [editor], [answers, editor], stop=editor.stop, failed_js=RUN_FAILED)
+    on_model_call(editor.submit, run, [editor], [answers, editor], failed_js=RUN_FAILED)
 
 
 def editor_setup(presets: Sequence[Preset], store: MediaStore, limits: Limits) -> str:

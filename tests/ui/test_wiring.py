@@ -46,9 +46,12 @@ def test_every_call_of_the_model_takes_its_turn_and_goes_through_the_queue(page:
     assert all(fn.concurrency_limit == 1 and fn.queue for fn in model)
 
 
-def test_every_call_of_the_page_to_the_model_can_be_stopped(page: gr.Blocks) -> None:
-    calls = {fn._id for fn in page.fns.values() if fn.concurrency_id == "model" and fn.api_visibility == "private"}
-    assert {stopped for fn in page.fns.values() for stopped in fn.cancels} == calls
+def test_every_panel_that_calls_the_model_can_stop_its_run_by_its_id(page: gr.Blocks) -> None:
+    calls = [fn for fn in page.fns.values() if fn.concurrency_id == "model" and fn.api_visibility == "private"]
+    panels = [page.blocks[fn.inputs[0]._id] for fn in calls]
+    assert len(panels) == 3
+    assert all(hasattr(panel, "cancel") for panel in panels)
+    assert not any(fn.cancels for fn in page.fns.values())
 
 
 def test_no_template_holds_a_value(page: gr.Blocks) -> None:

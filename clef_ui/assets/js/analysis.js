@@ -56,7 +56,6 @@
     function stop() {
       if (!running) return;
       call(panel.server, "cancel", running.id).catch(() => {});
-      panel.trigger("stop");
       end();
       setText(cost, view ? "Stopped. What is shown is from before." : "Stopped.");
     }

@@ -54,7 +54,6 @@
     function stop({ quietly = false } = {}) {
       if (!running) return;
       call(api.server, "cancel", running.id).catch(() => {});
-      api.panel.trigger("stop");
       end();
       if (!quietly) notify("Stopped. The answers on the page are from before.");
     }
