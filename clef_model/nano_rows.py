@@ -3,6 +3,7 @@
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,20 @@ def is_text_only(release: Path) -> bool:
 
     Source: the key `text_only` of clef_nano.json; a folder without that file is not text-only.
     """
+    return bool(_about(release).get("text_only", False))
+
+
+def measured(release: Path) -> str:
+    """What the model was measured at, in a sentence; empty when the release does not say.
+
+    Source: the key `measured` of clef_nano.json, written with the weights from the figures of their card.
+    """
+    return str(_about(release).get("measured", ""))
+
+
+def _about(release: Path) -> dict[str, Any]:
     path = release / NANO_FILE
-    return path.is_file() and bool(json.loads(path.read_text(encoding="utf-8")).get("text_only", False))
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
 def expand_rows(release: Path) -> NDArray[np.float32]:

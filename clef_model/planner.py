@@ -6,6 +6,7 @@ from pathlib import Path
 from clef_model.decision import Limits, ModelStatus
 from clef_model.encoding import EncodedRecord, encode
 from clef_model.media_config import CONFIG_FILE, MediaConfig, read_media_config
+from clef_model.nano_rows import measured
 from clef_model.release_folder import NANO, PLAN_FILES, ReleaseFolder, find_release, read_config
 from clef_model.schema import Record
 from clef_model.tokenizer import Tokenizer, read_tokenizer
@@ -43,7 +44,7 @@ class ReleasePlanner:
             tokenizer=self.tokenizer.identity,
             # clef-nano's tokenizer was converted from published ranks, which lack some merges of other scripts.
             tokenizer_is_exact=not release.is_demonstration,
-            note=NANO_NOTE if release.is_demonstration else "",
+            note=f"{NANO_NOTE} {measured(release.path)}".strip() if release.is_demonstration else "",
         )
 
     def plan(self, record: Record, limits: Limits | None = None) -> EncodedRecord:

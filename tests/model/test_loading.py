@@ -131,6 +131,13 @@ def test_progress_rises_to_one_and_may_stop_the_loading(whole: Path) -> None:
 # clef-nano
 
 
+def test_clef_nano_says_what_it_was_measured_at_and_its_card_has_the_same_figures() -> None:
+    note = read_planner(NANO).status.note
+    card = (NANO / "README.md").read_text(encoding="utf-8")
+    assert "70.0 % right on six public held-out sets (chance 29.7 %), about 60 % on yes/no claims" in note
+    assert "| mean | | 29.7 | 59.2 | 61.8 | **70.0** | 7.0 |" in card
+
+
 @pytest.mark.skipif(not (NANO / "model.safetensors").is_file(), reason="clef-nano has no weights in this checkout")
 def test_clef_nano_is_loaded_with_its_rows_expanded_and_shared() -> None:
     decider = load_release(device="cpu")
