@@ -83,7 +83,7 @@ def _sentences(repository: str, revision: str) -> Iterator[None]:
         yield
     except GatedRepoError as error:
         raise BrokenRelease(
-            f"{start} the hub asks for permission first. Accept its terms on huggingface.co, then set HF_TOKEN."
+            f"{start} the hub asks for permission first. Accept its terms on the model's page there, then set HF_TOKEN."
         ) from error
     except RevisionNotFoundError as error:
         raise BrokenRelease(
