@@ -1,6 +1,7 @@
 """Where and in which number format a release runs: the choice, its reasons, and the memory that is free there."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -10,6 +11,7 @@ from clef_model.errors import BrokenRelease
 
 DEVICES = ("auto", "cuda", "mps", "cpu")
 DTYPES = {"bfloat16": torch.bfloat16, "float32": torch.float32}
+KERNELS = {"flash-linear-attention": "fla", "causal-conv1d": "causal_conv1d"}  # package: module transformers looks for
 GIGABYTE, MEGABYTE = 1_000_000_000, 1_000_000
 _CGROUP = Path("/sys/fs/cgroup")
 
@@ -46,6 +48,20 @@ def place(device: str | torch.device, dtype: str | torch.dtype) -> Placement:
     else:
         number_format = parse_dtype(dtype)
     return Placement(chosen, number_format, f"Chosen automatically: {', '.join(reasons)}." if reasons else "")
+
+
+def kernels_note(device: torch.device) -> str:
+    """What the linear layers run on, in a sentence; empty when every fast kernel is there."""
+    missing = [package for package, module in KERNELS.items() if find_spec(module) is None]
+    if device.type != "cuda":
+        return "The linear layers run in PyTorch's own code, as they do without CUDA."
+    if not missing:
+        return ""
+    # Measured on one H200 at clef-flash's size: 270 against 154 ms at 4,096 tokens, 1,150 against 625 at 16,384.
+    return (
+        "The linear layers run in PyTorch's own code, which can double the time of long records: "
+        f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed."
+    )
 
 
 def parse_dtype(dtype: str | torch.dtype) -> torch.dtype:

@@ -36,6 +36,7 @@ def load_release(
     model, planner, reason = load_model(
         release, device=device, dtype=dtype, head_dtype=head_dtype, revision=revision, progress=progress
     )
+    from clef_model.devices import kernels_note
     from clef_model.inference import ClefDecider
 
     weights = model.head.memory_projection.weight
@@ -52,6 +53,7 @@ def load_release(
                 f"The head runs in {str(weights.dtype).removeprefix('torch.')}."
                 if weights.dtype != backbone_dtype
                 else "",
+                kernels_note(model.device),
             )
             if sentence
         ),

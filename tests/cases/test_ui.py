@@ -25,6 +25,8 @@ from clef_ui.pasting import from_request_text
 from clef_ui.runs import Runs
 from clef_ui.uploads import MAX_ITEM_BYTES, MediaStore
 from clef_ui.views.plan import SHOWN_CHARACTERS, plan_view
+from clef_ui.views.planned import Asked, planned
+from clef_ui.views.prompt import prompt_view
 
 CASES = {case["id"]: case for case in read_cases("ui")}
 
@@ -36,6 +38,27 @@ def drafted(case_id: str) -> Draft:
     filled = from_request_text(text, Draft())
     assert filled is not None
     return filled.draft
+
+
+def shown_prompt(case_id: str) -> tuple[dict[str, Any], str]:
+    """The Prompt panel's view of the case's request, and the prompt itself."""
+    record = parse_record(case_request(CASES[case_id]))
+    decider = ScriptedDecider()
+    view = prompt_view(planned(decider, Asked(record, Limits())), decider.tokenizer, exact=True)
+    return view, "".join(piece.text for piece in pieces(record))
+
+
+def test_UI_01_the_prompt_shown_is_the_prompt_with_its_white_space() -> None:
+    view, prompt = shown_prompt("UI-01")
+    assert view["text"] == prompt
+    assert "STATE:\n  indented\n\n\ttabbed  \n\nSCHEMA FIELDS:" in view["text"]
+    assert sum(segment[1] for segment in view["segments"]) == len(prompt)
+
+
+def test_UI_02_an_empty_state_leaves_no_segment_and_no_separator() -> None:
+    view, prompt = shown_prompt("UI-02")
+    assert view["text"] == prompt
+    assert "state" not in [view["kinds"][segment[0]] for segment in view["segments"] if segment[1]]
 
 
 def feedback(desk: Desk, draft: Draft) -> Any:

@@ -23,6 +23,8 @@ from clef_model.release_folder import PINNED  # noqa: E402
 
 torch.set_num_threads(1)  # the shapes are tiny
 
+ON_CPU = "The linear layers run in PyTorch's own code, as they do without CUDA."
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -82,7 +84,7 @@ def test_a_plain_release_is_described_by_its_status(whole: Path) -> None:
     status = load_release(whole, device="cpu").status
     assert (status.name, status.revision, status.device, status.dtype) == ("tiny", None, "cpu", "float32")
     assert (status.is_demonstration, status.accepts_media, status.tokenizer_is_exact) == (False, True, True)
-    assert status.note == "Chosen automatically: float32 since the device is a CPU."
+    assert status.note == f"Chosen automatically: float32 since the device is a CPU. {ON_CPU}"
 
 
 def test_the_head_follows_the_backbones_dtype_unless_told_otherwise(whole: Path) -> None:
@@ -91,7 +93,7 @@ def test_the_head_follows_the_backbones_dtype_unless_told_otherwise(whole: Path)
     decider = load_release(whole, device="cpu", dtype="bfloat16", head_dtype="float32")
     assert {parameter.dtype for parameter in decider.model.head.parameters()} == {torch.float32}
     assert decider.status.dtype == "bfloat16"
-    assert decider.status.note == "The head runs in float32."
+    assert decider.status.note == f"The head runs in float32. {ON_CPU}"
 
 
 def test_rotary_frequencies_keep_full_precision_in_half_precision(whole: Path) -> None:
@@ -151,6 +153,19 @@ def test_clef_nano_is_loaded_with_its_rows_expanded_and_shared() -> None:
     assert status.note.startswith("A small demonstration model ")
     (decision,) = decider.decide([parse_record({"state": "x", "questions": {"q": {"type": "noul"}}})])
     assert sum(decision.answers[0].probabilities) == pytest.approx(1)
+
+
+def test_absent_fast_kernels_are_named_on_a_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    there: set[str] = set()
+    monkeypatch.setattr(devices, "find_spec", lambda module: module if module in there else None)
+    assert devices.kernels_note(torch.device("cpu")) == ON_CPU
+    slow = "The linear layers run in PyTorch's own code, which can double the time of long records: "
+    both = "flash-linear-attention and causal-conv1d are not installed."
+    assert devices.kernels_note(torch.device("cuda")) == slow + both
+    there.add("fla")
+    assert devices.kernels_note(torch.device("cuda")) == slow + "causal-conv1d is not installed."
+    there.add("causal_conv1d")
+    assert devices.kernels_note(torch.device("cuda")) == ""
 
 
 # Planning
