@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from clef_model.decision import Progress
 from clef_model.planner import ReleasePlanner
 from clef_model.planner import read_planner as read_planner
-from clef_model.release_folder import NANO, find_release, read_config, read_head_config, weight_files
+from clef_model.release_folder import NANO, code_note, find_release, read_config, read_head_config, weight_files
 
 if TYPE_CHECKING:
     from clef_model.inference import ClefDecider, ClefModel
@@ -54,6 +54,7 @@ def load_release(
                 if weights.dtype != backbone_dtype
                 else "",
                 kernels_note(model.device),
+                code_note(planner.release),
             )
             if sentence
         ),

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ PINNED = {
     "Cloudflare/clef-flash": "17f0b0ad64efb65d273590632833508766b2aae6",
     "Cloudflare/clef": "2f3de3dd85f379784083b0814d997ab627200f0c",
 }
+CODE_FILE = "joint_schema_model.py"  # never imported; its hash says whether the release works as the one we follow
+CODE_SHA256 = "0e304cf7c6500e8bb59bef7e2afd2c6373f82596dfb3b57d1aa93c175e2dc3a3"  # of both pinned revisions
 NANO = Path(__file__).resolve().parents[1] / "models" / "clef-nano"  # the embedded release
 
 CONFIG_FILE = "config.json"
@@ -46,6 +49,20 @@ class ReleaseFolder:
     @property
     def accepts_media(self) -> bool:
         return not is_text_only(self.path)
+
+
+def code_note(release: ReleaseFolder) -> str:
+    """That the release brings another version of its code than the one followed here, with both hashes; else empty."""
+    path = release.path / CODE_FILE
+    if not path.is_file():
+        return ""
+    found = sha256(path.read_bytes()).hexdigest()
+    if found == CODE_SHA256:
+        return ""
+    return (
+        f"Its {CODE_FILE} (SHA-256 {found[:12]}…) is not the version followed here ({CODE_SHA256[:12]}…); "
+        "it is not executed, so answers may differ from its own."
+    )
 
 
 def find_release(

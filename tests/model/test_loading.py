@@ -155,6 +155,16 @@ def test_clef_nano_is_loaded_with_its_rows_expanded_and_shared() -> None:
     assert sum(decision.answers[0].probabilities) == pytest.approx(1)
 
 
+def test_code_of_another_version_in_the_folder_is_named_with_both_hashes_and_never_run(folder: Path) -> None:
+    (folder / "joint_schema_model.py").write_text("raise SystemExit('executed')", encoding="utf-8")
+    note = load_release(folder, device="cpu").status.note
+    assert "joint_schema_model.py (SHA-256 " in note
+    assert "is not the version followed here (0e304cf7c650…)" in note
+    oracle = pytest.importorskip("clef_finetune._vendor.joint_schema_model")
+    shutil.copy(oracle.__file__, folder / "joint_schema_model.py")
+    assert "SHA-256" not in load_release(folder, device="cpu").status.note
+
+
 def test_absent_fast_kernels_are_named_on_a_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     there: set[str] = set()
     monkeypatch.setattr(devices, "find_spec", lambda module: module if module in there else None)
