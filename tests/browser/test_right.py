@@ -374,7 +374,7 @@ def test_a_schema_over_the_limit_names_the_dearest_questions(open_page: Open) ->
     tab(page, "Budget")
     note = page.locator("#clef-budget .note.bad").nth(0)
     note.wait_for()
-    assert note.inner_text().startswith("Questions and media alone are too long by")
+    assert note.inner_text().startswith("The questions alone are too long by")
     assert note.locator("li").nth(0).inner_text().startswith("outage 277 tokens, of these option false 83")
     note.get_by_role("button", name="Raise max_length to").click()
     planned(page, "nothing cut")

@@ -35,7 +35,7 @@ window.clef.panels.budget = (root, panel) => {
     }
     state.view = view;
     root.dataset.total = String(view.total);
-    replace(body, over(view), bar(view, { show: jump }), limitLine(view), cut(view), ledger(view), stateCosts(view), media(view), traps(view));
+    replace(body, over(view), bar(view, { show: jump }), limitLine(view), view.over?.schemaAlone ? null : cut(view), ledger(view), stateCosts(view), media(view), traps(view));
     if (view.cut) loadWays();
   }
 
@@ -44,7 +44,7 @@ window.clef.panels.budget = (root, panel) => {
     const { over: too } = view;
     if (!too.schemaAlone) return h("div.note.bad", { role: "alert" }, shown(too.message));
     return h("div.note.bad", { role: "alert" },
-      h("b", {}, `Questions and media alone are too long by ${tokens(too.mustGo)} tokens. `), `They need ${tokens(too.needed)} tokens before the state; the limit is ${tokens(too.limit)}. Most expensive:`,
+      h("b", {}, `${view.media.length ? "Questions and media alone are" : "The questions alone are"} too long by ${tokens(too.mustGo)} tokens. `), `They need ${tokens(too.needed)} tokens before the state; the limit is ${tokens(too.limit)}. Most expensive:`,
       h("ul", {}, too.dearest.map((question) => h("li", {}, show(h("b", {}, shown(question.id)), () => jump({ question: question.question })), ` ${tokens(question.tokens)} tokens`,
         ", of these ", dearestParts(question).map(({ name, cost }, index) => [index ? ", " : "", name, ` ${tokens(cost)}`])))),
       view.uncut <= MOST_TOKENS && h("p", {}, h("button.btn.small", { type: "button", onclick: () => apply("apply_way", { action: { kind: "RaiseMaxLength", to: view.uncut } }, `Raise max_length to ${tokens(view.uncut)}`) }, `Raise max_length to ${tokens(view.uncut)}`), " keeps everything."),
