@@ -35,7 +35,7 @@ window.clef.panels.budget = (root, panel) => {
     }
     state.view = view;
     root.dataset.total = String(view.total);
-    replace(body, over(view), bar(view, { show: jump }), limitLine(view), view.over?.schemaAlone ? null : cut(view), ledger(view), stateCosts(view), media(view), traps(view));
+    replace(body, over(view), bar(view, { show: jump }), limitLine(view), cut(view), ledger(view), stateCosts(view), media(view), traps(view));
     if (view.cut) loadWays();
   }
 
