@@ -46,6 +46,15 @@ def plan_facts(encoded: EncodedRecord, status: ModelStatus) -> dict[str, Any]:
         "model": model_facts(status),
         "counts_are_exact": status.tokenizer_is_exact,
         "budget": budget_facts(encoded),
+        **span_facts(encoded),
+        "notices": [notice_facts(notice) for notice in encoded.notices],
+        "lint": [notice_facts(advice.notice(encoded.record)) for advice in lint(encoded.record, encoded)],
+    }
+
+
+def span_facts(encoded: EncodedRecord) -> dict[str, Any]:
+    """Where each question, option and piece of the prompt stands."""
+    return {
         "questions": [
             {
                 "id": question.question_id,
@@ -60,8 +69,6 @@ def plan_facts(encoded: EncodedRecord, status: ModelStatus) -> dict[str, Any]:
             {"kind": segment.kind, "span": list(segment.span), "tokens": segment.num_tokens, "text": segment.text}
             for segment in encoded.ledger
         ],
-        "notices": [notice_facts(notice) for notice in encoded.notices],
-        "lint": [notice_facts(advice.notice(encoded.record)) for advice in lint(encoded.record, encoded)],
     }
 
 

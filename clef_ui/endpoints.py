@@ -11,6 +11,7 @@ from gradio.events import api
 from clef_model.decision import Limits, parse_limits, predictions, to_response
 from clef_model.encoding import EncodedRecord
 from clef_model.errors import ClefError
+from clef_model.facts import notice_facts, span_facts
 from clef_model.parsing import parse_record
 from clef_model.schema import Record
 from clef_ui.deciding import Desk
@@ -101,21 +102,8 @@ def plan_object(encoded: EncodedRecord) -> dict[str, Any]:
     """The plan as JSON: spans are [start, end) tokens of the whole record."""
     return {
         "budget": budget_object(encoded),
-        "questions": [
-            {
-                "id": question.question_id,
-                "span": list(question.question_span),
-                "options": {
-                    option: list(span) for option, span in zip(question.option_ids, question.option_spans, strict=True)
-                },
-            }
-            for question in encoded.questions
-        ],
-        "ledger": [
-            {"kind": segment.kind, "span": list(segment.span), "tokens": segment.num_tokens, "text": segment.text}
-            for segment in encoded.ledger
-        ],
-        "notices": [{"code": n.code, "where": n.where, "message": n.message} for n in encoded.notices],
+        **span_facts(encoded),
+        "notices": [notice_facts(notice) for notice in encoded.notices],
     }
 
 
