@@ -4,13 +4,13 @@ python -m training.export RUN models/clef-nano
 """
 
 import argparse
-import json
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
 
 from training.model import BODY_PREFIX
+from training.refine_table import load_notes, load_rows
 from training.release import random_body, write_release
 
 
@@ -23,16 +23,16 @@ def export(run: Path, folder: Path, layout: Path) -> None:
     assert not unknown, unknown
     assert {key for key in body if key.startswith(BODY_PREFIX)} == set(trained)
     body.update(trained)
-    rows = load_file(run / "rows.safetensors")["rows"].float().numpy()
-    notes = {"trained": True, "run": json.loads((run / "run.json").read_text(encoding="utf-8"))}
+    notes = {"trained": True, "run": load_notes(run)}
+    rows = load_rows(run / "rows.safetensors")
     write_release(folder, body, load_file(run / "head.safetensors"), rows, layout, notes)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, help="output folder of training.train")
+    parser.add_argument("run", type=Path, help="output folder of training.train, or final/best of training.refine")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--layout", type=Path, default=Path(".nano/rows.npz"))
+    parser.add_argument("--layout", type=Path, default=Path(".nano/rows.npz"), help="or a release's embedding_rows.npz")
     flags = parser.parse_args()
     export(flags.run, flags.folder, flags.layout)
     total = sum(path.stat().st_size for path in flags.folder.iterdir())

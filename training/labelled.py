@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from training.grammar import FOLDER
+from training.opinions import EMOTION_VALENCE, Opinions
 from training.questions import around, choice, noul, score
 from training.rendering import Example
 from training.sources import read_jsonl, words
@@ -61,7 +62,10 @@ LEVEL_ASKS = (
     "How much did they like it?",
     "How satisfied is the writer?",
     "How favourable is this?",
+    "How good is it according to the text?",
+    "How much was it enjoyed?",
 )
+OWN_REVIEWS, COMMENTS = 0.25, 0.12  # shares of the second run's sentiment texts: own ones, comments with emotions
 Drawn = tuple[str, list[Example], str]  # text, questions, key of the text's teacher embedding
 
 
@@ -80,6 +84,7 @@ class Labelled:
             for row in self.rows[name]:
                 table[row[key]].append(row["text"])
             self.by_label[name] = dict(table)
+        self.opinions: Opinions | None = None
         self.by_emotion: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for row in self.rows["goemotions"]:
             for emotion in row["emotions"]:
@@ -152,7 +157,15 @@ class Labelled:
         return choice(rng, names, texts, [1.0] + [0.0] * (len(names) - 1), asked, "feeling", "emotion choice")
 
     def sentiment(self, rng: random.Random) -> Drawn:
-        """Tweets with three classes, tweets and reviews with graded valence, comments with clear emotions."""
+        """Tweets with three classes, tweets and reviews with graded valence; in the second run own reviews as well."""
+        style = rng.random()
+        if self.opinions and style < OWN_REVIEWS:
+            text, valence = self.opinions.draw(rng)
+            return text, self.sentiment_questions(rng, valence, 0.5), text
+        if self.opinions and style < OWN_REVIEWS + COMMENTS:
+            row = rng.choice(self.by_emotion[rng.choice(list(EMOTION_VALENCE))])
+            known = [EMOTION_VALENCE[name] for name in row["emotions"] if name in EMOTION_VALENCE]
+            return row["text"], self.sentiment_questions(rng, sum(known) / len(known), 0.7), row["text"]
         style = rng.random()
         if style < 0.4:
             label = rng.choice(("negative", "neutral", "positive"))

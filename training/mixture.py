@@ -2,8 +2,8 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,13 @@ from training.events import Events
 from training.grammar import read_topics
 from training.knowledge import FILE_NAMES, SECTIONS, Knowledge
 from training.labelled import GROUP_TEXTS, Labelled
+from training.opinions import Opinions
 from training.questions import choice, noul
 from training.rendering import Example, Rendered, Renderer
 from training.structured import Structured
 from training.worlds import Worlds
+from training.written import Written
+from training.written_records import WrittenRecords
 
 SHARES = {
     "facts": 0.17,
@@ -33,6 +36,26 @@ SHARES = {
     "knowledge": 0.08,
     "distilled": 0.06,
 }
+# Of the second run, on the weights of the first: grammars less often, hand-written states instead.
+SECOND_SHARES = {
+    "written": 0.14,
+    "facts": 0.07,
+    "structured": 0.09,
+    "events": 0.08,
+    "ladders": 0.06,
+    "topics": 0.05,
+    "messages": 0.04,
+    "intents": 0.11,
+    "emotions": 0.05,
+    "sentiment": 0.13,
+    "offence": 0.02,
+    "mail": 0.03,
+    "knowledge": 0.08,
+    "distilled": 0.05,
+}
+GRAMMAR_DOUBT = 0.08  # spread over all options of a grammar's question in the second run
+TWINS = 0.3  # share of records of several questions that come twice, in another order
+FOREIGN = 0.5  # share of those with a question of another record, whose answer nobody knows
 DISTILL_ALSO = 0.35  # share of labelled texts that get a distilled question as well
 TEACHER_TEMPERATURE = 0.06  # of the teacher's cosine
 MAX_QUESTIONS = 6
@@ -85,20 +108,34 @@ def option_phrases(labelled: Labelled) -> list[str]:
 class Mixture:
     """Draws records; the same seed draws the same records."""
 
-    def __init__(self, corpus: Path, teacher: Teacher | None = None) -> None:
+    def __init__(self, corpus: Path, teacher: Teacher | None = None, written: Sequence[Written] | None = None) -> None:
+        """With `written` the shares of the second run."""
         self.labelled = Labelled(corpus)
         self.knowledge = Knowledge(self.labelled.rows["wordnet"], self.labelled.rows["packages"])
         self.worlds = Worlds()
         self.structured = Structured()
         self.events = Events(self.worlds.words, self.knowledge.synsets)
+        self.written = WrittenRecords(list(written)) if written else None
+        self.labelled.opinions = Opinions() if written else None
+        shares = SECOND_SHARES if written else SHARES
+        self.sources = list(shares)
+        self.shares = list(shares.values())
+        self.teacher: Teacher | None = None
+        self.texts: list[str] = []
+        if teacher:
+            self.learn_from(teacher)
+
+    def learn_from(self, teacher: Teacher) -> None:
         self.teacher = teacher
-        self.sources = list(SHARES)
-        self.shares = list(SHARES.values())
-        self.texts = list(teacher.index) if teacher else []
+        self.texts = list(teacher.index)
 
     def draw(self, rng: random.Random) -> tuple[Any, list[Example], int]:
         """State, questions and the row of the state's teacher embedding (-1 for none)."""
         source = rng.choices(self.sources, self.shares)[0]
+        if source == "written":
+            assert self.written is not None
+            state, examples = self.written.draw(rng)
+            return state, self.distinct(examples), -1
         worlds, labelled = self.worlds, self.labelled
         own = {
             "facts": worlds.fact_record,
@@ -110,6 +147,10 @@ class Mixture:
         }
         if source in own:
             state, examples = own[source](rng)
+            if self.written:
+                for example in examples:
+                    even = GRAMMAR_DOUBT / len(example.target)
+                    example.target = [(1 - GRAMMAR_DOUBT) * share + even for share in example.target]
             return state, self.distinct(examples), -1
         drawers = {
             "intents": labelled.intent,
@@ -201,6 +242,7 @@ def pad(records: list[Rendered]) -> dict[str, np.ndarray]:
         "owner": np.zeros((count, options), dtype=np.int32),
         "target": np.zeros((count, options), dtype=np.float32),
         "text": np.asarray([record.text for record in records], dtype=np.int32),
+        "match": np.full((count, options), -1, dtype=np.int32),
     }
     for place, record in enumerate(records):
         batch["ids"][place, : len(record.ids)] = record.ids
@@ -212,7 +254,27 @@ def pad(records: list[Rendered]) -> dict[str, np.ndarray]:
             ("target", record.target),
         ):
             batch[name][place, : len(values)] = values
+        if record.match is not None:
+            batch["match"][place, : len(record.match)] = record.match
     return batch
+
+
+def twins(rng: random.Random, renderer: Renderer, state: Any, examples: list[Example], row: int) -> list[Rendered]:
+    """The record with its questions in two orders; the first knows the place of each of its options in the second."""
+    order = rng.sample(range(len(examples)), len(examples))
+    if order == sorted(order):
+        order.reverse()
+    first = renderer(state, examples, text=row)
+    second = renderer(state, [examples[place] for place in order], text=row)
+    starts = dict(zip(order, np.cumsum([0, *(len(examples[place].options) for place in order)]), strict=False))
+    match = [starts[place] + number for place, one in enumerate(examples) for number in range(len(one.options))]
+    first.match = np.asarray(match, dtype=np.int32)
+    return [first, second]
+
+
+def unanswered(example: Example, name: str) -> Example:
+    """The question without a target: it may only be answered alike wherever it stands."""
+    return replace(example, id=name, target=[0.0] * len(example.target))
 
 
 def batches(
@@ -223,15 +285,25 @@ def batches(
     Few distinct shapes keep the allocator of the GPU from asking for memory again and again.
     """
     rng = random.Random(seed)
-    buckets: dict[int, list[Rendered]] = defaultdict(list)
+    buckets: dict[int, list[list[Rendered]]] = defaultdict(list)
+    foreign: list[Example] = []
     while True:
         state, examples, row = mixture.draw(rng)
         if not examples:
             continue
-        record = renderer(state, examples, text=row)
-        tokens = rounded(len(record.ids), BUCKET)
+        if mixture.written and len(examples) > 1 and rng.random() < TWINS:
+            if foreign and len(examples) < MAX_QUESTIONS and rng.random() < FOREIGN:
+                others = rng.sample(foreign, min(len(foreign), rng.choice((1, 2))))
+                more = [unanswered(other, f"other_{place}") for place, other in enumerate(others)]
+                examples = Mixture.distinct(rng.sample([*examples, *more], len(examples) + len(more)))
+            unit = twins(rng, renderer, state, examples, row)
+        else:
+            unit = [renderer(state, examples, text=row)]
+        if len(examples[0].options) < 6 and sum(examples[0].target) > 0:
+            foreign = [*foreign[-200:], examples[0]]
+        tokens = rounded(max(len(record.ids) for record in unit), BUCKET)
         if tokens > max_tokens:
             continue
-        buckets[tokens].append(record)
-        if len(buckets[tokens]) >= max(1, batch_tokens // tokens):
-            yield pad(buckets.pop(tokens))
+        buckets[tokens].append(unit)
+        if sum(map(len, buckets[tokens])) >= max(1, batch_tokens // tokens):
+            yield pad([record for records in buckets.pop(tokens) for record in records])

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5TextModel
 
+from clef_model.nano_rows import ROWS_FILE
 from training.head import BatchedHead, Layout, span_means
 from training.release import HEAD, HIDDEN, nano_config
 
@@ -43,7 +45,7 @@ class Rows(nn.Module):
 
 
 class TrainableNano(nn.Module):
-    def __init__(self, layout: Path) -> None:
+    def __init__(self, layout: Path, teacher_width: int = TEACHER_WIDTH) -> None:
         super().__init__()
         config = nano_config().text_config
         config.vocab_size = 8  # the rows stand in for the table
@@ -53,8 +55,9 @@ class TrainableNano(nn.Module):
         self.backbone.embed_tokens.requires_grad_(False)
         self.head = BatchedHead(**HEAD)
         self.dropout = nn.Dropout(DROPOUT)
+        self.hidden_dropout = nn.Dropout(0.0)
         self.state_readout = nn.Linear(HIDDEN, HIDDEN, bias=False)
-        self.teacher_readout = nn.Linear(HIDDEN, TEACHER_WIDTH, bias=False)
+        self.teacher_readout = nn.Linear(HIDDEN, teacher_width, bias=False)
         self._start_near_identity()
 
     @torch.no_grad()
@@ -92,12 +95,33 @@ class TrainableNano(nn.Module):
             owner=batch["owner"].long(),
         )
         lexical = span_means(embedded.float(), layout.options)
-        logits = self.head(hidden, lexical, layout).float()
+        logits = self.head(self.hidden_dropout(hidden), lexical, layout).float()
         states = span_means(embedded.float().detach(), batch["state"].unsqueeze(1)).squeeze(1)
         rows = torch.arange(len(ids), device=ids.device)
         # The last token of the schema's header has just read the whole state.
         read = torch.stack([hidden[rows, batch["state"][:, 1].long() + 6], hidden[rows, layout.last]], dim=1)
         return logits, read, states
+
+    def regularise(self, embedded: float, inside: float) -> None:
+        """Dropout of the embedded tokens, and of what the head reads and its layers add."""
+        self.dropout.p = embedded
+        self.hidden_dropout.p = inside
+        for evidence in self.head.evidence_layers:
+            evidence.feedforward[2], evidence.feedforward[4] = nn.Dropout(inside), nn.Dropout(inside)
+        self.head.residual_scorer[2] = nn.Dropout(inside)
+        for layer in self.head.layers:
+            for part in (layer.dropout, layer.dropout1, layer.dropout2, layer.dropout3):
+                part.p = inside
+
+    def load_release(self, folder: Path) -> None:
+        """Body, head and rows of a release."""
+        with np.load(folder / ROWS_FILE) as stored:
+            rows = stored["rows"].astype(np.float32) * stored["scales"].astype(np.float32)[:, None]
+        self.load(
+            load_file(folder / "model.safetensors"),
+            load_file(folder / "joint_head.safetensors"),
+            torch.from_numpy(rows),
+        )
 
     def body_state(self) -> dict[str, Tensor]:
         """The backbone's tensors under the release's keys, without the embedding."""

@@ -49,6 +49,7 @@ class Rendered:
     owner: np.ndarray  # [O] int16
     target: np.ndarray  # [O] float32
     text: int = -1  # row of the state's teacher embedding, -1 where it has none
+    match: np.ndarray | None = None  # [O] place of each option in the next record, which asks the same in another order
 
 
 def render(value: Any) -> str:

@@ -23,7 +23,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from training import fast_layers
 from training import teacher as teaching
 from training.evaluation import evaluate, read_items, table, torch_scorer
-from training.losses import decision_loss, readout_loss
+from training.losses import consistency_loss, decision_loss, readout_loss
 from training.mixture import Mixture, Teacher, batches, corpus_texts, option_phrases
 from training.model import ROW_SCALE, TrainableNano
 from training.optimizer import Muon
@@ -106,12 +106,12 @@ def schedule(share: float) -> float:
 class Trainer:
     """Model, optimizers and process group of one training process."""
 
-    def __init__(self, model: TrainableNano, rates: Rates) -> None:
+    def __init__(self, model: TrainableNano, rates: Rates, decay: float = 0.05) -> None:
         self.model, self.rates = model, rates
         trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
         matrices = [p for name, p in trained.items() if p.dim() == 2 and not name.startswith(("rows", "head.type"))]
         chosen = {id(p) for p in matrices}
-        self.muon = Muon(matrices)
+        self.muon = Muon(matrices, weight_decay=decay)
         self.adam = torch.optim.AdamW(
             [
                 {"params": [p for name, p in trained.items() if id(p) not in chosen and not name.startswith("rows")]},
@@ -124,7 +124,7 @@ class Trainer:
         self.processes = trainer_count()
 
     def step(
-        self, batch: dict[str, torch.Tensor], teacher: torch.Tensor | None, factor: float
+        self, batch: dict[str, torch.Tensor], teacher: torch.Tensor | None, factor: float, teacher_weight: float = 3.0
     ) -> dict[str, torch.Tensor]:
         device = batch["ids"].device
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
@@ -132,7 +132,8 @@ class Trainer:
         loss, accuracy = decision_loss(logits, batch)
         has_teacher = (batch["text"] >= 0).float()
         wanted = teacher[batch["text"].clamp(min=0).long()].float() if teacher is not None else None
-        total = loss + readout_loss(self.model, read, states, wanted, has_teacher)
+        alike = consistency_loss(logits, batch)
+        total = loss + alike + readout_loss(self.model, read, states, wanted, has_teacher, teacher_weight)
         self.muon.zero_grad()
         self.adam.zero_grad(set_to_none=True)
         total.backward()
@@ -142,7 +143,7 @@ class Trainer:
         self.adam.param_groups[1]["lr"] = self.rates.rows * factor
         self.adam.step()
         self.muon.step(self.rates.matrices * factor)
-        return {"loss": loss.detach(), "total": total.detach(), **accuracy}
+        return {"loss": loss.detach(), "total": total.detach(), "alike": alike.detach(), **accuracy}
 
     def _share_gradients(self) -> None:
         if self.processes == 1:
