@@ -13,6 +13,7 @@ from training.events import Events
 from training.grammar import read_topics
 from training.knowledge import FILE_NAMES, SECTIONS, Knowledge
 from training.labelled import GROUP_TEXTS, Labelled
+from training.numbers import Numbers
 from training.opinions import Opinions
 from training.questions import choice, noul
 from training.rendering import Example, Rendered, Renderer
@@ -39,15 +40,16 @@ SHARES = {
 # Of the second run, on the weights of the first: grammars less often, hand-written states instead.
 SECOND_SHARES = {
     "written": 0.14,
-    "facts": 0.07,
-    "structured": 0.09,
+    "numbers": 0.05,
+    "facts": 0.06,
+    "structured": 0.06,
     "events": 0.08,
     "ladders": 0.06,
     "topics": 0.05,
     "messages": 0.04,
     "intents": 0.11,
     "emotions": 0.05,
-    "sentiment": 0.13,
+    "sentiment": 0.12,
     "offence": 0.02,
     "mail": 0.03,
     "knowledge": 0.08,
@@ -120,6 +122,7 @@ class Mixture:
         shares = SECOND_SHARES if written else SHARES
         self.sources = list(shares)
         self.shares = list(shares.values())
+        self.numbers = Numbers()
         self.teacher: Teacher | None = None
         self.texts: list[str] = []
         if teacher:
@@ -144,6 +147,7 @@ class Mixture:
             "topics": worlds.topic_record,
             "messages": worlds.message_record,
             "events": self.events.draw,
+            "numbers": self.numbers.draw,
         }
         if source in own:
             state, examples = own[source](rng)
