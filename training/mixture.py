@@ -110,8 +110,14 @@ def option_phrases(labelled: Labelled) -> list[str]:
 class Mixture:
     """Draws records; the same seed draws the same records."""
 
-    def __init__(self, corpus: Path, teacher: Teacher | None = None, written: Sequence[Written] | None = None) -> None:
-        """With `written` the shares of the second run."""
+    def __init__(
+        self,
+        corpus: Path,
+        teacher: Teacher | None = None,
+        written: Sequence[Written] | None = None,
+        written_share: float = SECOND_SHARES["written"],
+    ) -> None:
+        """With `written` the shares of the second run, in which `written_share` of the records are hand-written."""
         self.labelled = Labelled(corpus)
         self.knowledge = Knowledge(self.labelled.rows["wordnet"], self.labelled.rows["packages"])
         self.worlds = Worlds()
@@ -119,7 +125,10 @@ class Mixture:
         self.events = Events(self.worlds.words, self.knowledge.synsets)
         self.written = WrittenRecords(list(written)) if written else None
         self.labelled.opinions = Opinions() if written else None
-        shares = SECOND_SHARES if written else SHARES
+        shares = SHARES
+        if written:
+            rest = (1 - written_share) / (1 - SECOND_SHARES["written"])
+            shares = {name: share * rest for name, share in SECOND_SHARES.items()} | {"written": written_share}
         self.sources = list(shares)
         self.shares = list(shares.values())
         self.numbers = Numbers()

@@ -24,7 +24,7 @@ from training.labelled import Labelled
 from training.mixture import Teacher, option_phrases
 from training.sources import Row, read_jsonl, write_jsonl
 
-CORPUS, VECTORS, ITEMS = "corpus.tar.xz", "vectors.npz", "heldout.json.xz"
+CORPUS, VECTORS, ITEMS = "corpus.tar.xz", "vectors.npz", "heldout_public.json.xz"
 WIDTH = 128
 SAMPLE = {
     "clinc150": 5_000,
@@ -65,12 +65,15 @@ def pack_corpus(corpus: Path, out: Path) -> None:
 
 
 def unpack(pack: Path, work: Path) -> None:
+    """Does nothing where it was done before."""
+    if (work / ITEMS.removesuffix(".xz")).is_file():
+        return
     with lzma.open(pack / CORPUS) as packed, tarfile.open(fileobj=packed) as archive:
         for info in archive:
             lines = archive.extractfile(info)
             assert lines is not None
             write_jsonl(work / "corpus" / f"{info.name}.gz", (json.loads(line) for line in lines))
-    (work / "heldout_public.json").write_bytes(lzma.decompress((pack / ITEMS).read_bytes()))
+    (work / ITEMS.removesuffix(".xz")).write_bytes(lzma.decompress((pack / ITEMS).read_bytes()))
 
 
 def sampled(labelled: Labelled) -> dict[str, list[int]]:

@@ -2,8 +2,9 @@
 
     python -m training.refine --pack .nano/pack --work .nano --release models/clef-nano --out OUT --minutes 15
 
-Every few minutes the moving average of the weights is saved, measured on the development sets and written to OUT/final:
-`best` and `last` with three files each below 16 MiB, the log and the table. A killed run loses nothing of that.
+Every few minutes the moving average of the weights is saved in a folder of OUT, in three files below 16 MiB, and
+measured on the development sets. OUT/final holds the log, the table and the names of the best and the last of them; a
+killed run loses nothing. `python -m training.refine_table OUT2 OUT` gathers what is worth keeping, at any time.
 """
 
 import argparse
@@ -11,7 +12,6 @@ import copy
 import gc
 import json
 import os
-import shutil
 import time
 import traceback
 from pathlib import Path
@@ -75,7 +75,7 @@ class Average:
 
 
 class Keeper:
-    """Saves and measures checkpoints; `final` always holds the best and the latest one so far."""
+    """Saves and measures checkpoints; `final` always names the best and the latest one so far."""
 
     def __init__(self, out: Path, development: Development, notes: dict[str, Any], say: Any) -> None:
         self.out, self.final = out, out / "final"
@@ -88,7 +88,7 @@ class Keeper:
         folder = self.out / name
         if store:
             save_compact(model, folder, {"name": name, **self.notes})
-            self.publish(folder, "last")
+            (self.final / "last").write_text(name, encoding="utf-8")
         began = time.monotonic()
         try:
             row = {"name": name, **self.notes, **row_of(self.development, scorer)}
@@ -99,16 +99,9 @@ class Keeper:
         self.say(f"{HEADLINE}\n{row['line']}  {name}, measured in {time.monotonic() - began:.0f} s")
         if store and row["choose"] > self.best:
             self.best = row["choose"]
-            self.publish(folder, "best")
+            (self.final / "best").write_text(name, encoding="utf-8")
             self.say(f"{name} is the best so far")
         (self.final / "table.json").write_text(json.dumps(self.rows, indent=1) + "\n", encoding="utf-8")
-
-    def publish(self, folder: Path, name: str) -> None:
-        (self.final / name).mkdir(exist_ok=True)
-        for path in folder.iterdir():
-            part = self.final / name / (path.name + ".part")
-            shutil.copy(path, part)
-            os.replace(part, self.final / name / path.name)
 
 
 def parse_flags() -> argparse.Namespace:
@@ -128,6 +121,7 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--rate-rows", type=float, default=1e-4)
     parser.add_argument("--decay", type=float, default=0.1, help="weight decay of the matrices")
     parser.add_argument("--dropout", type=float, nargs=2, default=(0.12, 0.1), help="of tokens; inside the head")
+    parser.add_argument("--written", type=float, default=0.14, help="share of the records that are hand-written")
     parser.add_argument("--limit", type=int, help="measure on so many items of each set only")
     return parser.parse_args()
 
@@ -153,15 +147,14 @@ def main() -> None:
         with (flags.out / "final" / "log.txt").open("a", encoding="utf-8") as log:
             log.write(line + "\n")
 
-    if not (flags.work / "heldout_public.json").exists():
-        unpack(flags.pack, flags.work)
+    unpack(flags.pack, flags.work)
     renderer = Renderer(flags.release)
     found, problems = texts.read()
     heldout = heldout_texts([flags.work / "heldout_public.json", *(HELDOUT / name for name in OWN)])
     train, held = texts.split(found, heldout)
     claims = sum(len(item.claims) for item in train)
     say(f"{len(train):,} written states with {claims:,} claims, {len(held)} kept; {len(problems)} blocks skipped")
-    mixture = Mixture(flags.work / "corpus", written=train)
+    mixture = Mixture(flags.work / "corpus", written=train, written_share=flags.written)
     mixture.learn_from(teacher_vectors(flags.pack / VECTORS, mixture.labelled))
     assert mixture.teacher is not None
     teacher = torch.from_numpy(mixture.teacher.texts).to(device)
@@ -181,6 +174,8 @@ def main() -> None:
         "batch_tokens": flags.batch_tokens,
         "rates": [flags.rate_matrices, flags.rate_vectors, flags.rate_rows],
         "average": AVERAGE,
+        "written": flags.written,
+        "dropout": list(flags.dropout),
         "torch": torch.__version__,
         "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
         "steps": 0,

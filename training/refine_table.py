@@ -1,6 +1,11 @@
-"""One line of figures for each checkpoint, and the compact files it is kept in."""
+"""One line of figures for each checkpoint, and the compact files it is kept in.
 
+python -m training.refine_table OUT RUN [RUN]      gathers what runs have kept in at most eight files, below 64 MiB
+"""
+
+import argparse
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +73,7 @@ def row_of(sets: Development, scorer: Scorer) -> dict[str, Any]:
         "turned": stability(sets["own"], scorer)["reordered"] if len(sets["own"]) >= 3 else 0.0,
     }
     near = np.mean([figures["yesno"], figures["facts"], 100 * figures["everyday"] / max(1, len(everyday))])
-    figures["choose"] = 0.3 * figures["public"] + 0.5 * figures["w_yesno"] + 0.2 * float(near)
+    figures["choose"] = 0.3 * figures["public"] + 0.35 * figures["w_yesno"] + 0.35 * float(near)
     line = "".join(f"{figures[name]:>9.2f}" for name in COLUMNS)
     return {**figures, "line": line, "tasks": {"public": public, "written": written, "own": own, "hand": hand_figures}}
 
@@ -108,3 +113,43 @@ def load_rows(path: Path) -> np.ndarray:
     if "scales" in stored:
         rows = rows * stored["scales"].float().unsqueeze(1)
     return rows.numpy()
+
+
+def gather(out: Path, runs: list[Path]) -> None:
+    """Of one run its best and last checkpoint, of several the best of the two best; all tables and logs as one."""
+    tables: dict[str, list[dict[str, Any]]] = {run.name: [] for run in runs}
+    for run in runs:
+        path = run / "final" / "table.json"
+        if path.is_file():
+            tables[run.name] = json.loads(path.read_text(encoding="utf-8"))
+    value = {run: max((row["choose"] for row in tables[run.name] if row["steps"]), default=0.0) for run in runs}
+    wanted = {(run.name, "best"): run for run in sorted(runs, key=lambda run: -value[run])[:2]}
+    if len(runs) == 1:
+        wanted[runs[0].name, "last"] = runs[0]
+    print(HEADLINE)
+    for name, rows in tables.items():
+        print("\n".join(f"{row['line']}  {name} {row['name']}" for row in rows))
+    out.mkdir(parents=True, exist_ok=True)
+    logs = [f"== {run.name}\n" + (run / "final" / "log.txt").read_text(encoding="utf-8") for run in runs]
+    (out / "log.txt").write_text("\n".join(logs), encoding="utf-8")
+    (out / "table.json").write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
+    for (name, which), run in wanted.items():
+        pointer = run / "final" / which
+        if not pointer.is_file() and which == "best":
+            pointer = run / "final" / "last"
+        if pointer.is_file():
+            step = pointer.read_text(encoding="utf-8")
+            shutil.copytree(run / step, out / f"{name}-{which}", dirs_exist_ok=True)
+            print(f"{name}-{which} is {step}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("runs", type=Path, nargs="+", help="output folders of training.refine")
+    flags = parser.parse_args()
+    gather(flags.out, flags.runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -5,9 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 
 from training import written
-from training.mixture import pad, twins
+from training.losses import consistency_loss, decision_loss
+from training.mixture import pad, twins, unanswered
 from training.opinions import Opinions
 from training.rendering import Example, Renderer
 from training.written import Names, Written, parse
@@ -123,6 +125,27 @@ def test_a_twin_asks_the_same_in_another_order() -> None:
     batch = pad([first, second])
     assert (batch["match"][0] >= 0).sum() == 7
     assert (batch["match"][1] >= 0).sum() == 0
+    tensors = {key: torch.from_numpy(value) for key, value in batch.items()}
+    logits = torch.zeros(2, batch["options"].shape[1])
+    logits[1, : len(first.match)] = torch.arange(7.0)
+    logits[0, : len(first.match)] = logits[1, first.match]
+    assert consistency_loss(logits, tensors) == pytest.approx(0, abs=1e-6)
+    logits[0, 0] += 1
+    assert consistency_loss(logits, tensors) > 0.01
+
+
+def test_an_unanswered_question_has_no_part_in_the_loss() -> None:
+    renderer = Renderer(written.FOLDER.parent.parent / "models" / "clef-nano")
+    asked = Example("a", "noul", "Is it?", [("true", "yes"), ("false", "no")], [0.9, 0.1])
+    batch = {
+        key: torch.from_numpy(value) for key, value in pad([renderer("s", [asked, unanswered(asked, "b")])]).items()
+    }
+    logits = torch.zeros(1, batch["options"].shape[1])
+    alone = decision_loss(logits, batch)[0]
+    logits[0, 2] = 3.0
+    assert decision_loss(logits, batch)[0] == pytest.approx(float(alone))
+    logits[0, 0] = 3.0
+    assert decision_loss(logits, batch)[0] != pytest.approx(float(alone))
 
 
 def test_a_better_word_makes_a_better_review() -> None:
