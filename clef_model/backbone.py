@@ -1,7 +1,6 @@
 """The Qwen3.5 backbone: the hidden states of one whole pass, for text or for text with media."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor, nn
@@ -26,25 +25,6 @@ def hidden_states(backbone: Any, input_ids: Tensor, attention_mask: Tensor, medi
     output = model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False, return_dict=True, **media)
     states: Tensor = output.last_hidden_state
     return states
-
-
-@contextmanager
-def layer_by_layer(backbone: Any, report: Callable[[float], None]) -> Iterator[None]:
-    """Calls `report` before each layer of a pass with the share (0 to 1) that is done; what it raises ends the pass.
-
-    A long record takes seconds, and a person who stops a run should have the model back within one layer.
-    """
-    layers = backbone.model.language_model.layers
-    shares = [place / len(layers) for place in range(len(layers))]
-    hooks = [
-        layer.register_forward_pre_hook(lambda *_, share=share: report(share))
-        for layer, share in zip(layers, shares, strict=True)
-    ]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def output_embeddings(backbone: Any) -> Tensor:

@@ -121,10 +121,20 @@ class JointSchemaHead(nn.Module):
         """The logits [O] of a batch; the number of torch operations does not depend on the schema."""
         return self.decide(self.gather(hidden_states, input_ids, layout, output_embedding_weight), layout)
 
+    def remember(self, hidden_states: Tensor) -> Tensor:
+        """What the head keeps of tokens that hold no span, [B, T, W]."""
+        memory: Tensor = self.memory_projection(self.hidden_norm(hidden_states.to(self.memory_projection.weight.dtype)))
+        return memory
+
     def gather(
-        self, hidden_states: Tensor, input_ids: Tensor, layout: Layout, output_embedding_weight: Tensor
+        self,
+        hidden_states: Tensor,
+        input_ids: Tensor,
+        layout: Layout,
+        output_embedding_weight: Tensor,
+        remembered: Sequence[Tensor] | None = None,
     ) -> HeadInputs:
-        """What the head reads of one whole pass."""
+        """What the head reads of a pass; `remembered` is the memory [tokens, W] of what each record's start left."""
         dtype = self.memory_projection.weight.dtype
         hidden = self.hidden_norm(hidden_states.to(dtype))
         rows = hidden.reshape(-1, hidden.shape[-1])
@@ -132,6 +142,8 @@ class JointSchemaHead(nn.Module):
         option_ids = input_ids.reshape(-1).index_select(0, layout.span_rows[layout.num_question_rows :])
         option_starts = layout.span_starts[layout.num_questions :] - layout.num_question_rows
         memory = self.memory_projection(hidden)
+        if remembered is not None:
+            memory = _joined(remembered, memory, layout.lengths)
         return HeadInputs(
             memory=memory,
             token_mask=_token_mask(layout, memory),
@@ -258,8 +270,16 @@ def _token_mask(layout: Layout, memory: Tensor) -> Tensor | None:
     if not layout.is_ragged and layout.lengths[0] == memory.shape[1]:
         return None
     places = torch.arange(memory.shape[1], device=memory.device)
-    lengths = layout.last_rows - torch.arange(len(layout.lengths), device=memory.device) * memory.shape[1] + 1
-    return _additive(places < lengths[:, None], memory.dtype)
+    return _additive(places < layout.length_of[:, None], memory.dtype)
+
+
+def _joined(remembered: Sequence[Tensor], memory: Tensor, lengths: Sequence[int]) -> Tensor:
+    """The memory of whole records, right-padded, from that of their first tokens and of the rest [B, T, W]."""
+    whole = memory.new_zeros(len(memory), max(lengths), memory.shape[-1])
+    for place, (first, length) in enumerate(zip(remembered, lengths, strict=True)):
+        whole[place, : len(first)] = first
+        whole[place, len(first) : length] = memory[place, : length - len(first)]
+    return whole
 
 
 def _span_means(table: Tensor, rows: Tensor, starts: Tensor, dtype: torch.dtype) -> Tensor:

@@ -9,18 +9,23 @@ import torch
 from torch import Tensor, nn
 
 from clef_model import backbone
-from clef_model.batch import Batch, collate, with_media_tensors
+from clef_model.batch import Batch
 from clef_model.decision import Answer, Decision, Limits, ModelStatus, Progress, Timing, answer
 from clef_model.encoding import EncodedRecord
+from clef_model.engine import Engine, Report, Source
 from clef_model.errors import BrokenAnswer, BudgetExceeded, ClefError, InvalidRecord, Problem, Unsupported
+from clef_model.forking import Prompt
 from clef_model.head import JointSchemaHead
 from clef_model.layout import plan_layout
 from clef_model.planner import ReleasePlanner
+from clef_model.prefix_cache import CacheFacts, PrefixCache, Trunk
+from clef_model.scheduling import Group, schedule
 from clef_model.schema import Record
 from clef_model.tokenizer import Tokenizer
 
-# Tokens of a batch with its padding, by device: what bounds the memory of a pass.
-BATCH_TOKENS = {"cuda": 32_768, "mps": 8_192, "cpu": 4_096}
+# What is kept of states between two calls, by device. A state of 16,384 tokens takes 0.6 GB of clef-flash, in bfloat16
+# with the places to go on from, and 90 MB of clef-nano.
+CACHE_BYTES = {"cuda": 2 * 2**30, "mps": 2**30, "cpu": 128 * 2**20}
 
 
 class ClefModel(nn.Module):
@@ -41,15 +46,15 @@ class ClefModel(nn.Module):
             Batch(batch["input_ids"], batch["attention_mask"], batch["records"], batch.get("media") or {})
         )
 
-    def logits(self, batch: Batch, *, on_cpu: bool = False) -> list[list[Tensor]]:
-        """As `forward`; `on_cpu` brings them there in float32, one copy for all questions that shared a pass."""
+    def logits(self, batch: Batch) -> list[list[Tensor]]:
+        """As `forward`: one plain pass over whole records, through the backbone's own class."""
         base = backbone.unwrapped(self.language_model)
         by_place: dict[int, list[Tensor]] = {}
         for places, part in self._parts(batch):
             states = backbone.hidden_states(base, part.input_ids, part.attention_mask, part.media)
             layout = plan_layout(part.records, states.shape[1], states.device)
             scores = self.head.score(states, part.input_ids, layout, backbone.output_embeddings(base))
-            by_place.update(zip(places, layout.split(scores.float().cpu() if on_cpu else scores), strict=True))
+            by_place.update(zip(places, layout.split(scores), strict=True))
         return [by_place[place] for place in range(len(batch.records))]
 
     def _parts(self, batch: Batch) -> Iterator[tuple[Sequence[int], Batch]]:
@@ -74,18 +79,27 @@ class _Planned:
     """A record of a call, encoded; `place` is its position in the call."""
 
     place: int
-    encoded: EncodedRecord
+    source: Source
     encode_ms: float
     started: float
+
+    @property
+    def encoded(self) -> EncodedRecord:
+        return self.source.encoded
 
 
 class ClefDecider:
     """A loaded release as a `Decider`."""
 
-    def __init__(self, model: ClefModel, planner: ReleasePlanner, status: ModelStatus) -> None:
+    def __init__(
+        self, model: ClefModel, planner: ReleasePlanner, status: ModelStatus, *, cache_bytes: int | None = None
+    ) -> None:
+        """`cache_bytes` bounds what is kept of states between calls; 0 keeps nothing, None is the device's usual."""
         self.model = model
         self.planner = planner
         self._status = status
+        size = CACHE_BYTES.get(model.device.type, CACHE_BYTES["cpu"]) if cache_bytes is None else cache_bytes
+        self.engine = Engine(model.language_model, model.head, planner.tokenizer.pad_token_id, PrefixCache(size))
 
     @property
     def status(self) -> ModelStatus:
@@ -95,35 +109,41 @@ class ClefDecider:
     def tokenizer(self) -> Tokenizer:
         return self.planner.tokenizer
 
+    @property
+    def cache_facts(self) -> CacheFacts:
+        """What is kept of the states that were read, and how often it was of use."""
+        return self.engine.cache.facts
+
+    def clear_cache(self) -> None:
+        """Gives up everything that was kept; the next call reads its states again."""
+        self.engine.cache.clear()
+
     def plan(self, record: Record, limits: Limits | None = None) -> EncodedRecord:
         """The record as the model would read it; media are counted even when the release cannot read them."""
         return self.planner.plan(record, limits or Limits())
 
+    @torch.inference_mode()
     def decide(
         self, records: Sequence[Record], limits: Limits | None = None, progress: Progress | None = None
     ) -> list[Decision]:
         """The decisions, in the order of the records.
 
-        A record's `forward_ms` is its equal share of its batch's pass. `progress` is called before each layer of each
-        batch and after the last; what it raises stops the work there.
+        What the prompts of a call share is read once, and what an earlier call has read is not read again; the answers
+        are those of whole passes but for rounding. A record's `forward_ms` is its equal share of the passes it shared.
+        `progress` is called before each layer of each pass and after the last; what it raises stops the work there.
 
         Raises: InvalidRecord, BudgetExceeded, ContextTooLong: a record cannot be encoded. Unsupported: the release
         reads no media, or one record alone needs more memory than there is. BrokenAnswer: the model gave no number.
         """
-        report = progress or _silent
         planned = self._plan_all(records, limits or Limits())
+        prompts = [item.source.prompt for item in planned]
+        groups = schedule(prompts, self.model.device.type, self.engine.known)
+        told = _Told(progress or _silent, len(planned), sum(_tokens(group, prompts) for group in groups))
         decisions: dict[int, Decision] = {}
-        for batch in pack(planned, BATCH_TOKENS.get(self.model.device.type, BATCH_TOKENS["cpu"])):
-            done, stage = len(decisions), f"deciding record {len(decisions) + 1} of {len(planned)}"
-
-            def within(share: float, done: int = done, size: int = len(batch), stage: str = stage) -> None:
-                report((done + share * size) / len(planned), stage)
-
-            within(0.0)
-            with backbone.layer_by_layer(backbone.unwrapped(self.model.language_model), within):
-                decided = self._decide_batch(batch)
-            decisions.update((item.place, decision) for item, decision in zip(batch, decided, strict=True))
-        report(1.0, f"{len(planned)} of {len(planned)} records decided")
+        for group in groups:
+            for item, decision in self._decide_group(group, planned, told):
+                decisions[item.place] = decision
+        told.finished()
         return [decisions[place] for place in range(len(planned))]
 
     def _plan_all(self, records: Sequence[Record], limits: Limits) -> list[_Planned]:
@@ -136,7 +156,7 @@ class ClefDecider:
             except (InvalidRecord, BudgetExceeded, Unsupported) as error:
                 errors.append((place, error))
                 continue
-            planned.append(_Planned(place, encoded, _ms_since(started), started))
+            planned.append(_Planned(place, self.engine.source(encoded), _ms_since(started), started))
         if errors:
             raise _joined(errors, len(records))
         return planned
@@ -148,48 +168,111 @@ class ClefDecider:
                 "Remove the media, or load Cloudflare/clef-flash or Cloudflare/clef."
             )
 
-    def _decide_batch(self, batch: Sequence[_Planned]) -> list[Decision]:
+    def _decide_group(
+        self, group: Group, planned: Sequence[_Planned], told: "_Told"
+    ) -> Iterator[tuple[_Planned, Decision]]:
         started = time.perf_counter()
+        trunk, trunk_ms = None, 0.0
+        if group.trunk is not None:
+            trunk = self._read_trunk(planned[group.trunk].source, group.stops, told)
+            trunk_ms = _ms_since(started) / sum(len(batch.members) for batch in group.batches)
+        for batch in group.batches:
+            items = [planned[place] for place in batch.members]
+            yield from zip(items, self._decide_batch(items, batch.cuts, trunk, trunk_ms, told), strict=True)
+
+    def _read_trunk(self, source: Source, stops: Sequence[int], told: "_Told") -> Trunk:
+        try:
+            return self.engine.trunk(source, stops, told.reading(stops[-1]))
+        except torch.OutOfMemoryError as error:
+            if not self.cache_facts.trunks:
+                raise _too_large(source.encoded, self._status.device) from error
+        self._make_room()
+        return self._read_trunk(source, stops, told)
+
+    def _decide_batch(
+        self, items: Sequence[_Planned], cuts: Sequence[int], trunk: Trunk | None, trunk_ms: float, told: "_Told"
+    ) -> list[Decision]:
+        started = time.perf_counter()
+        sources = [item.source for item in items]
         logits = None
         try:
-            logits = self._logits([item.encoded for item in batch])
+            report = told.reading(sum(len(source.ids) - cut for source, cut in zip(sources, cuts, strict=True)))
+            if trunk is None:
+                logits = self.engine.logits(sources, report)
+            else:
+                logits = self.engine.continued(trunk, sources, cuts, report)
         except torch.OutOfMemoryError as error:
-            if len(batch) == 1:
-                raise _too_large(batch[0].encoded, self._status.device) from error
+            if len(items) == 1 and not self.cache_facts.trunks:
+                raise _too_large(items[0].encoded, self._status.device) from error
         if logits is None:
-            # Outside of the handler, since the error holds the tensors of the pass that failed.
-            torch.cuda.empty_cache()
-            middle = len(batch) // 2
-            return [*self._decide_batch(batch[:middle]), *self._decide_batch(batch[middle:])]
-        forward_ms = _ms_since(started) / len(batch)
+            self._make_room()
+            middle = (len(items) + 1) // 2
+            halves = (slice(None, middle), slice(middle, None))
+            return [
+                decision
+                for half in halves
+                if items[half]
+                for decision in self._decide_batch(items[half], cuts[half], trunk, trunk_ms, told)
+            ]
+        told.decided(len(items))
+        forward_ms = trunk_ms + _ms_since(started) / len(items)
         return [
             Decision(
                 encoded=item.encoded,
-                answers=_answers(item.encoded, rows, named=len(batch) > 1),
+                answers=_answers(item.encoded, rows, named=len(items) > 1),
                 timing=Timing(item.encode_ms, forward_ms, _ms_since(item.started)),
                 model=self._status,
                 notices=item.encoded.notices,
             )
-            for item, rows in zip(batch, logits, strict=True)
+            for item, rows in zip(items, logits, strict=True)
         ]
 
-    @torch.inference_mode()
-    def _logits(self, records: Sequence[EncodedRecord]) -> list[list[Tensor]]:
-        """Float32 logits on the CPU, one tensor a question."""
-        tensors = [with_media_tensors(record) for record in records]
-        return self.model.logits(collate(tensors, self.tokenizer.pad_token_id, self.model.device), on_cpu=True)
+    def _make_room(self) -> None:
+        """After memory ran out, and outside of the handler, since the error holds the tensors of the failed pass."""
+        self.clear_cache()
+        if self.model.device.type == "cuda":
+            torch.cuda.empty_cache()
 
 
-def pack(planned: Sequence[_Planned], batch_tokens: int) -> Iterator[Sequence[_Planned]]:
-    """The records in batches of similar length, the longest first, so that memory runs out early or never."""
-    batch: list[_Planned] = []
-    for item in sorted(planned, key=lambda item: len(item.encoded.input_ids), reverse=True):
-        if batch and (len(batch) + 1) * len(batch[0].encoded.input_ids) > batch_tokens:
-            yield batch
-            batch = []
-        batch.append(item)
-    if batch:
-        yield batch
+class _Told:
+    """Counts the tokens that passed, and tells how far a call is."""
+
+    def __init__(self, progress: Progress, num_records: int, num_tokens: int) -> None:
+        self._progress = progress
+        self._records = num_records
+        self._tokens = max(1, num_tokens)
+        self._decided = 0
+        self._passed = 0
+        self._highest = 0.0
+
+    def reading(self, tokens: int) -> Report:
+        """The report of a pass of so many tokens, which begins now."""
+        before = self._passed
+        self._passed += tokens
+
+        def report(share: float) -> None:
+            # A pass that is tried again in parts counts again; progress waits for it meanwhile.
+            self._highest = max(self._highest, min(1.0, (before + share * tokens) / self._tokens))
+            self._progress(self._highest, f"deciding record {self._decided + 1} of {self._records}")
+
+        report(0.0)
+        return report
+
+    def decided(self, records: int) -> None:
+        self._decided += records
+
+    def finished(self) -> None:
+        self._progress(1.0, f"{self._records} of {self._records} records decided")
+
+
+def _tokens(group: Group, prompts: Sequence[Prompt]) -> int:
+    """How many tokens the passes of a group read, when nothing is known before."""
+    read = sum(
+        len(prompts[place].ids) - cut
+        for batch in group.batches
+        for place, cut in zip(batch.members, batch.cuts, strict=True)
+    )
+    return read + (group.stops[-1] if group.stops else 0)
 
 
 def _answers(encoded: EncodedRecord, logits: Sequence[Tensor], *, named: bool) -> tuple[Answer, ...]:

@@ -66,12 +66,14 @@ class Slots:
 class Layout:
     """The spans of a batch. `Q` questions and `O` options of all records, in prompt order; `S` tokens of all spans.
 
-    A row is a token's place in the batch flattened over [B, T].
+    A row is a token's place in the batch flattened over [B, T]. Where a record's first tokens were read before and
+    are not in the batch, its places count from the first that is.
     """
 
-    lengths: tuple[int, ...]  # tokens of each record
+    lengths: tuple[int, ...]  # tokens of each record, those before the batch included
     question_counts: tuple[int, ...]  # of each record
     option_counts: tuple[int, ...]  # of each question
+    length_of: Tensor  # [B], the lengths again
     last_rows: Tensor  # [B]
     span_rows: Tensor  # [S], rows of the question spans, then of the option spans
     span_starts: Tensor  # [Q + O], where each span starts in span_rows
@@ -100,14 +102,18 @@ class Layout:
         return [list(by_question[stop - count : stop]) for stop, count in zip(stops, self.question_counts, strict=True)]
 
 
-def plan_layout(records: Sequence[SpannedRecord], num_tokens: int, device: torch.device) -> Layout:
+def plan_layout(
+    records: Sequence[SpannedRecord], num_tokens: int, device: torch.device, starts: Sequence[int] | None = None
+) -> Layout:
     """The layout of records that lie right-padded in a batch [B, num_tokens].
 
-    All index tensors travel to the device in one copy.
+    `starts` counts each record's tokens that were read before and are not in the batch. All index tensors travel to the
+    device in one copy.
 
     Raises: ValueError: a record without questions, a question without options, or a span that is empty or outside
-    its record; the release would answer such a span with NaN.
+    its record's tokens in the batch; the release would answer such a span with NaN.
     """
+    read_before = np.zeros(len(records), dtype=np.int64) if starts is None else np.array(starts, dtype=np.int64)
     lengths = [len(record.input_ids) for record in records]
     question_counts = [len(record.questions) for record in records]
     questions = [question for record in records for question in record.questions]
@@ -123,8 +129,8 @@ def plan_layout(records: Sequence[SpannedRecord], num_tokens: int, device: torch
     )
     record_of_span = np.concatenate([record_of_question, record_of_question[question_of_option]])
     limits = np.array(lengths, dtype=np.int64)[record_of_span]
-    starts, span_lengths = spans[:, 0], spans[:, 1] - spans[:, 0]
-    wrong = np.flatnonzero((starts < 0) | (span_lengths < 1) | (spans[:, 1] > limits))
+    first_rows, span_lengths = spans[:, 0] - read_before[record_of_span], spans[:, 1] - spans[:, 0]
+    wrong = np.flatnonzero((first_rows < 0) | (span_lengths < 1) | (spans[:, 1] > limits))
     if wrong.size:
         first = wrong[0]
         raise ValueError(
@@ -133,12 +139,13 @@ def plan_layout(records: Sequence[SpannedRecord], num_tokens: int, device: torch
         )
     span_starts = np.cumsum(span_lengths) - span_lengths
     span_rows = np.arange(span_lengths.sum()) + np.repeat(
-        starts + record_of_span * num_tokens - span_starts, span_lengths
+        first_rows + record_of_span * num_tokens - span_starts, span_lengths
     )
     options_of_record = np.bincount(record_of_question[question_of_option], minlength=len(records))
     places = [_places(counts) for counts in (np.array(question_counts), options_of_record, np.array(option_counts))]
     pieces = [
-        np.arange(len(records)) * num_tokens + np.array(lengths) - 1,
+        np.array(lengths),
+        np.arange(len(records)) * num_tokens + np.array(lengths) - read_before - 1,
         span_rows,
         span_starts,
         np.array([question.question_type for question in questions]),
@@ -149,21 +156,22 @@ def plan_layout(records: Sequence[SpannedRecord], num_tokens: int, device: torch
         *(place for _, place in places if place is not None),
     ]
     tensors = iter(_to_device(pieces, device))
-    fields = [next(tensors) for _ in range(8)]
+    fields = [next(tensors) for _ in range(9)]
     slots = [Slots(*shape, None if place is None else next(tensors)) for shape, place in places]
     return Layout(
         lengths=tuple(lengths),
         question_counts=tuple(question_counts),
         option_counts=tuple(option_counts),
-        last_rows=fields[0],
-        span_rows=fields[1],
-        span_starts=fields[2],
+        length_of=fields[0],
+        last_rows=fields[1],
+        span_rows=fields[2],
+        span_starts=fields[3],
         num_question_rows=int(span_lengths[: len(questions)].sum()),
-        types=fields[3],
-        record_of_question=fields[4],
-        question_of_option=fields[5],
-        place_in_record=fields[6],
-        question_starts=fields[7],
+        types=fields[4],
+        record_of_question=fields[5],
+        question_of_option=fields[6],
+        place_in_record=fields[7],
+        question_starts=fields[8],
         questions=slots[0],
         options=slots[1],
         choices=slots[2],

@@ -1,5 +1,6 @@
 """Images and videos of a record as the model gets them: checked, sized, sampled, and as token ids. No tensors."""
 
+import hashlib
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -121,6 +122,28 @@ class EncodedMedia:
     input_ids: tuple[int, ...]
     mm_token_type_ids: tuple[int, ...]
     notices: tuple[Notice, ...]
+
+    @property
+    def digest(self) -> bytes:
+        """Equal for equal files shown in the same way, and for nothing else; empty without media."""
+        if not self.items:
+            return b""
+        found = hashlib.blake2b(digest_size=32)
+        for item in self.items:
+            source = item.source
+            files = [source.data, *(frame.data for frame in getattr(source, "frames", ()))]
+            how = (
+                item.kind,
+                item.size_shown,
+                item.grid,
+                item.frame_indices,
+                item.config,
+                [len(data) for data in files],
+            )
+            found.update(repr(how).encode())
+            for data in files:
+                found.update(data)
+        return found.digest()
 
 
 def encode_media(

@@ -9,6 +9,7 @@ from tiny_release import write_tiny_release
 
 torch = pytest.importorskip("torch")
 
+from clef_model import engine  # noqa: E402
 from clef_model.decision import Limits, to_response  # noqa: E402
 from clef_model.errors import (  # noqa: E402
     BrokenAnswer,
@@ -17,7 +18,7 @@ from clef_model.errors import (  # noqa: E402
     InvalidRecord,
     Unsupported,
 )
-from clef_model.inference import ClefDecider, pack  # noqa: E402
+from clef_model.inference import ClefDecider  # noqa: E402
 from clef_model.loading import load_release  # noqa: E402
 from clef_model.parsing import parse_record  # noqa: E402
 from clef_model.schema import ImageInput, Record  # noqa: E402
@@ -61,17 +62,6 @@ def test_decisions_come_in_the_order_of_the_records(decider: ClefDecider) -> Non
 
 def test_no_records_give_no_decisions(decider: ClefDecider) -> None:
     assert decider.decide([]) == []
-
-
-def test_batches_hold_records_of_similar_length_within_the_padded_tokens(decider: ClefDecider) -> None:
-    planned = [Planned(length) for length in (10, 500, 20, 480, 5000, 30)]
-    batches = [[len(item.encoded.input_ids) for item in batch] for batch in pack(planned, 1_000)]  # type: ignore[arg-type]
-    assert batches == [[5000], [500, 480], [30, 20, 10]]
-
-
-class Planned:
-    def __init__(self, length: int) -> None:
-        self.encoded = type("Encoded", (), {"input_ids": range(length)})
 
 
 def test_progress_rises_to_one(decider: ClefDecider) -> None:
@@ -186,28 +176,69 @@ def test_numbers_that_are_no_answer_are_refused_with_the_record(decider: ClefDec
             gate.copy_(kept)
 
 
-def test_a_batch_that_needs_too_much_memory_is_halved(decider: ClefDecider, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = decider.model.logits
+def out_of_memory_above(rows: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Lets passes of more than so many records fail; the sizes that were tried."""
+    tried: list[int] = []
+    whole = engine.pass_layers
 
-    def at_most_two(batch: Any, **options: Any) -> Any:
-        if len(batch.records) > 2:
+    def limited(text_model: Any, embeddings: Any, *rest: Any) -> Any:
+        tried.append(len(embeddings))
+        if len(embeddings) > rows:
             raise torch.OutOfMemoryError
-        return whole(batch, **options)
+        return whole(text_model, embeddings, *rest)
 
-    monkeypatch.setattr(decider.model, "logits", at_most_two)
+    monkeypatch.setattr(engine, "pass_layers", limited)
+    return tried
+
+
+def test_a_batch_that_needs_too_much_memory_is_halved(decider: ClefDecider, monkeypatch: pytest.MonkeyPatch) -> None:
+    decider.clear_cache()
     states = ["a", "bb", "ccc", "dddd", "eeeee"]
+    before = decider.decide([record(state) for state in states])
+    tried = out_of_memory_above(2, monkeypatch)
     decisions = decider.decide([record(state) for state in states])
+    assert tried == [5, 3, 2, 1, 2]
+    assert [decision.encoded.record.state for decision in decisions] == states
+    for ours, theirs in zip(decisions, before, strict=True):
+        assert ours.answers[0].logits == pytest.approx(theirs.answers[0].logits, abs=1e-5)
+
+
+def test_records_beside_each_other_on_one_state_are_halved_too(
+    decider: ClefDecider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decider.clear_cache()
+    states = [f"{'a long beginning ' * 40}{end}" for end in ("one", "six", "ten")]
+    tried = out_of_memory_above(1, monkeypatch)
+    decisions = decider.decide([record(state) for state in states])
+    assert tried[-5:] == [3, 2, 1, 1, 1]
+    assert set(tried[:-5]) == {1}  # the shared beginning
     assert [decision.encoded.record.state for decision in decisions] == states
 
 
 def test_a_record_that_alone_needs_too_much_memory_is_named(
     decider: ClefDecider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never(batch: Any, **options: Any) -> Any:
-        raise torch.OutOfMemoryError
+    decider.clear_cache()
+    out_of_memory_above(0, monkeypatch)
+    for state in ("x" * 400, "x" * 90):  # with a start that is kept, and without
+        with pytest.raises(
+            Unsupported, match=r"^Record 'big': its [\d,]+ tokens need more memory than is free on cpu\. Lower"
+        ):
+            decider.decide([record(state, "big")])
 
-    monkeypatch.setattr(decider.model, "logits", never)
-    with pytest.raises(
-        Unsupported, match=r"^Record 'big': its 1,\d+ tokens need more memory than is free on cpu\. Lower"
-    ):
-        decider.decide([record("x" * 400, "big")])
+
+def test_what_is_kept_makes_room_before_a_record_is_refused(
+    decider: ClefDecider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decider.decide([record("y" * 900)])
+    assert decider.cache_facts.trunks > 0
+    whole, failures = engine.pass_layers, iter([True, False, False])
+
+    def once(*arguments: Any) -> Any:
+        if next(failures):
+            raise torch.OutOfMemoryError
+        return whole(*arguments)
+
+    monkeypatch.setattr(engine, "pass_layers", once)
+    (decision,) = decider.decide([record("z" * 900)])
+    assert decision.encoded.record.state == "z" * 900
