@@ -13,9 +13,10 @@ from torch import Tensor
 
 from clef_model import backbone
 from clef_model.batch import with_media_tensors
-from clef_model.elementwise import Elementwise
+from clef_model.elementwise import Elementwise, fused
 from clef_model.encoding import EncodedRecord
 from clef_model.forking import Ids, Prompt, cut_before
+from clef_model.graphs import Graphs
 from clef_model.head import JointSchemaHead
 from clef_model.layout import plan_layout
 from clef_model.media import IMAGE_TYPE, VIDEO_TYPE
@@ -107,15 +108,23 @@ class Source:
 
 
 class Engine:
-    """The passes of one model. Everything it keeps between two calls is in `cache`."""
+    """The passes of one model. What it keeps of texts between two calls is in `cache`.
 
-    def __init__(self, language_model: Any, head: JointSchemaHead, pad_token_id: int, cache: PrefixCache) -> None:
+    `fast`, on CUDA, fuses the operations between matrix products and captures short passes as graphs: the first passes
+    of each length take seconds longer, the others are the faster for it.
+    """
+
+    def __init__(
+        self, language_model: Any, head: JointSchemaHead, pad_token_id: int, cache: PrefixCache, *, fast: bool = False
+    ) -> None:
         self.base = backbone.unwrapped(language_model)
         self.head = head
         self.cache = cache
-        self.ops = Elementwise()
         self._pad = pad_token_id
         self._text: Any = self.base.model.language_model
+        fast = fast and self.device.type == "cuda"
+        self.ops = fused() if fast else Elementwise()
+        self._graphs = Graphs(self._text, self.ops) if fast else None
 
     @property
     def device(self) -> torch.device:
@@ -132,22 +141,33 @@ class Engine:
         """A float32 logit on the CPU for each option of each question of prompts that share a pass, read as a whole."""
         starts = [0] * len(sources)
         embeddings, positions, ids = self._inputs(sources, starts)
-        passed = pass_layers(self._text, embeddings, positions, Attending(), None, self.ops, report)
-        return self._decide(sources, starts, passed.hidden, ids, None)
+        hidden = None if self._graphs is None else self._graphs.whole(embeddings, positions)
+        if hidden is None:
+            hidden = pass_layers(self._text, embeddings, positions, Attending(), None, self.ops, report).hidden
+        return self._decide(sources, starts, hidden, ids, None)
 
     def continued(
         self, trunk: Trunk, sources: Sequence[Source], cuts: Sequence[int], report: Report | None = None
     ) -> list[list[Tensor]]:
         """As `logits`, of prompts that begin with as many of the trunk's tokens as `cuts` say; it has states there."""
         embeddings, positions, ids = self._inputs(sources, cuts)
-        before = [
-            DeltaState(torch.cat([state.inputs for state in layer]), torch.cat([state.memory for state in layer]))
-            for layer in zip(*(trunk.states[cut] for cut in cuts), strict=True)
-        ]
-        mask = None if len(sources) == 1 else _fork_mask(cuts, embeddings.shape[1], self.device)
-        attending = Attending(trunk.keys, max(cuts), mask)
-        passed = pass_layers(self._text, embeddings, positions, attending, before, self.ops, report)
-        return self._decide(sources, cuts, passed.hidden, ids, [trunk.memory[:cut] for cut in cuts])
+        hidden = None
+        if len(sources) == 1:
+            before, mask = trunk.states[cuts[0]], None
+            if self._graphs is not None:
+                hidden = self._graphs.continued(trunk, cuts[0], before, embeddings, positions)
+        else:
+            before, mask = _side_by_side(trunk, cuts), _fork_mask(cuts, embeddings.shape[1], self.device)
+        if hidden is None:
+            attending = Attending(trunk.keys, max(cuts), mask)
+            hidden = pass_layers(self._text, embeddings, positions, attending, before, self.ops, report).hidden
+        return self._decide(sources, cuts, hidden, ids, [trunk.memory[:cut] for cut in cuts])
+
+    def clear(self) -> None:
+        """Gives up every text that is kept."""
+        self.cache.clear()
+        if self._graphs is not None:
+            self._graphs.clear()
 
     def trunk(self, source: Source, stops: Sequence[int], report: Report | None = None) -> Trunk:
         """The start of a prompt up to the last of `stops` with states at each, read as far as it is not known yet."""
@@ -225,6 +245,15 @@ def _moved(tensor: Tensor, device: torch.device) -> Tensor:
     if device.type == "cuda":
         tensor = tensor.pin_memory()  # a pageable copy would wait for everything the GPU still has to do
     return tensor.to(device, non_blocking=True)
+
+
+def _side_by_side(trunk: Trunk, cuts: Sequence[int]) -> tuple[DeltaState, ...]:
+    """The states of the linear layers at each cut, as those of one batch."""
+    layers = zip(*(trunk.states[cut] for cut in cuts), strict=True)
+    return tuple(
+        DeltaState(torch.cat([state.inputs for state in layer]), torch.cat([state.memory for state in layer]))
+        for layer in layers
+    )
 
 
 def _fork_mask(cuts: Sequence[int], length: int, device: torch.device) -> Tensor:

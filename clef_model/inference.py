@@ -92,14 +92,24 @@ class ClefDecider:
     """A loaded release as a `Decider`."""
 
     def __init__(
-        self, model: ClefModel, planner: ReleasePlanner, status: ModelStatus, *, cache_bytes: int | None = None
+        self,
+        model: ClefModel,
+        planner: ReleasePlanner,
+        status: ModelStatus,
+        *,
+        cache_bytes: int | None = None,
+        fast: bool = False,
     ) -> None:
-        """`cache_bytes` bounds what is kept of states between calls; 0 keeps nothing, None is the device's usual."""
+        """`cache_bytes` bounds what is kept of states between calls; 0 keeps nothing, None is the device's usual.
+
+        `fast` as in `Engine`.
+        """
         self.model = model
         self.planner = planner
         self._status = status
         size = CACHE_BYTES.get(model.device.type, CACHE_BYTES["cpu"]) if cache_bytes is None else cache_bytes
-        self.engine = Engine(model.language_model, model.head, planner.tokenizer.pad_token_id, PrefixCache(size))
+        pad = planner.tokenizer.pad_token_id
+        self.engine = Engine(model.language_model, model.head, pad, PrefixCache(size), fast=fast)
 
     @property
     def status(self) -> ModelStatus:
@@ -116,7 +126,7 @@ class ClefDecider:
 
     def clear_cache(self) -> None:
         """Gives up everything that was kept; the next call reads its states again."""
-        self.engine.cache.clear()
+        self.engine.clear()
 
     def plan(self, record: Record, limits: Limits | None = None) -> EncodedRecord:
         """The record as the model would read it; media are counted even when the release cannot read them."""
