@@ -42,6 +42,7 @@ def parse_flags(arguments: Sequence[str]) -> argparse.Namespace:
     flag("revision", "", "revision of a hub release")
     flag("device", "auto", "where the model runs", choices=["auto", "cuda", "mps", "cpu"])
     flag("dtype", "auto", "number format of the weights", choices=["auto", "bfloat16", "float32"])
+    flag("fast", "off", "on CUDA: compile operations and capture short passes", choices=["off", "on"])
     flag("max-length", MAX_LENGTH, "tokens of one record", type=int)
     flag("host", "127.0.0.1", "address the page is served at")
     flag("port", 7860, "port the page is served at", type=int)
@@ -78,7 +79,13 @@ def lazy_decider(flags: argparse.Namespace, settings: ServiceSettings) -> LazyDe
         from clef_model.loading import load_release
 
         return load_release(
-            release, device=flags.device, dtype=flags.dtype, revision=flags.revision or None, progress=progress
+            release,
+            device=flags.device,
+            dtype=flags.dtype,
+            revision=flags.revision or None,
+            cache_bytes=settings.cache_bytes,
+            fast=flags.fast == "on",
+            progress=progress,
         )
 
     lane = Lane(settings.max_waiting, settings.max_waiting_per_client)

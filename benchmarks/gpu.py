@@ -152,7 +152,9 @@ class Bench:
     def add(self, name: str, reference: float | None, ours: float, unit: str = "ms", note: str = "") -> None:
         self.rows.append(Row(name, reference, ours, unit, note))
         ratio = f"{ours / reference:.3f}" if reference else "-"
-        print(f"{name:58} {reference or 0:10.1f} {ours:10.1f} {unit:9} {ratio:>7}  {note}", flush=True)
+        digits = 4 if unit == "p" else 1
+        before = f"{reference:.{digits}f}" if reference else "-"
+        print(f"{name:58} {before:>10} {ours:10.{digits}f} {unit:9} {ratio:>7}  {note}", flush=True)
 
 
 def synchronize() -> None:

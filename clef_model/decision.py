@@ -28,11 +28,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds; `total_ms` includes what the other two leave out."""
+    """Milliseconds; `total_ms` includes what the other two leave out.
+
+    `known_tokens` at the start of the prompt were not read again, since an earlier call had read them.
+    """
 
     encode_ms: float
     forward_ms: float  # the pass; of another server, from sending to the whole reply, retries and waits included
     total_ms: float
+    known_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

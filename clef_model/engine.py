@@ -169,18 +169,19 @@ class Engine:
         if self._graphs is not None:
             self._graphs.clear()
 
-    def trunk(self, source: Source, stops: Sequence[int], report: Report | None = None) -> Trunk:
-        """The start of a prompt up to the last of `stops` with states at each, read as far as it is not known yet."""
+    def trunk(self, source: Source, stops: Sequence[int], report: Report | None = None) -> tuple[Trunk, int]:
+        """The start of a prompt up to the last of `stops` with states at each, and how much of it was known before."""
         prompt = source.prompt
         found = self.cache.find(prompt.ids, prompt.media, stops)
         if found is not None and found[1] == stops[-1]:
-            return found[0]
+            return found
         trunk, states = self._room(prompt, found, stops)
-        start, end = found[1] if found else 0, stops[-1]
+        known, end = found[1] if found else 0, stops[-1]
+        start = known
         size = CHUNK_TOKENS.get(self.device.type, CHUNK_TOKENS["cpu"])
         places = sorted({*(stop for stop in stops if stop > start), *range(start // size * size + size, end, size)})
         for stop in places:
-            share = None if report is None else _part(report, start, stop, found[1] if found else 0, end)
+            share = None if report is None else _part(report, start, stop, known, end)
             embeddings, positions, _ = self._inputs([source], [start], stop)
             before = states.get(start)
             attending = Attending(trunk.keys, start, writes=True)
@@ -189,7 +190,7 @@ class Engine:
             states[stop] = passed.states
             start = stop
         self.cache.keep(_thinned(trunk))
-        return trunk
+        return trunk, known
 
     def _room(
         self, prompt: Prompt, found: tuple[Trunk, int] | None, stops: Sequence[int]

@@ -182,15 +182,18 @@ class ClefDecider:
         self, group: Group, planned: Sequence[_Planned], told: "_Told"
     ) -> Iterator[tuple[_Planned, Decision]]:
         started = time.perf_counter()
-        trunk, trunk_ms = None, 0.0
+        trunk, known, trunk_ms = None, 0, 0.0
         if group.trunk is not None:
-            trunk = self._read_trunk(planned[group.trunk].source, group.stops, told)
+            trunk, known = self._read_trunk(planned[group.trunk].source, group.stops, told)
             trunk_ms = _ms_since(started) / sum(len(batch.members) for batch in group.batches)
         for batch in group.batches:
             items = [planned[place] for place in batch.members]
-            yield from zip(items, self._decide_batch(items, batch.cuts, trunk, trunk_ms, told), strict=True)
+            decided = self._decide_batch(items, batch.cuts, trunk, trunk_ms, told)
+            for item, cut, decision in zip(items, batch.cuts, decided, strict=True):
+                timing = replace(decision.timing, known_tokens=min(known, cut))
+                yield item, replace(decision, timing=timing)
 
-    def _read_trunk(self, source: Source, stops: Sequence[int], told: "_Told") -> Trunk:
+    def _read_trunk(self, source: Source, stops: Sequence[int], told: "_Told") -> tuple[Trunk, int]:
         try:
             return self.engine.trunk(source, stops, told.reading(stops[-1]))
         except torch.OutOfMemoryError as error:

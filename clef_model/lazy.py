@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from clef_model.decision import Decider, Decision, Limits, ModelStatus, Progress
 from clef_model.errors import BrokenRelease, ClefError, InvalidRecord, Problem
@@ -114,6 +114,11 @@ class LazyDecider:
         if self._decider is not None:
             return self._decider.status
         return self._ready_planner().status
+
+    @property
+    def cache_facts(self) -> Any:
+        """What the loaded model keeps of texts it has read (`CacheFacts`); None where nothing is kept or loaded."""
+        return getattr(self._decider, "cache_facts", None)
 
     def plan(self, record: "Record", limits: Limits | None = None) -> "EncodedRecord":
         """Raises: InvalidRecord: the limits are higher than may be asked for; and as the Decider."""

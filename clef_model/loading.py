@@ -23,13 +23,16 @@ def load_release(
     dtype: Any = "auto",
     head_dtype: Any = "auto",
     revision: str | None = None,
+    cache_bytes: int | None = None,
+    fast: bool = False,
     progress: Progress | None = None,
 ) -> "ClefDecider":
     """A release as a Decider: clef-nano unless another folder or hub id is given.
 
     `device` and `dtype` are words ("auto", "cuda", "mps", "cpu"; "auto", "bfloat16", "float32") or torch's own objects;
     the status names what was chosen and why. The head runs in the backbone's dtype, as in the release, unless
-    `head_dtype` says otherwise. Nothing in the folder is executed.
+    `head_dtype` says otherwise. `cache_bytes` bounds what is kept of states between calls (0 keeps nothing, None is the
+    device's usual); `fast`, on CUDA, compiles operations and captures short passes. Nothing in the folder is executed.
 
     Raises: BrokenRelease: with a sentence for each way to fail; what `progress` raises stops the loading.
     """
@@ -59,7 +62,7 @@ def load_release(
             if sentence
         ),
     )
-    return ClefDecider(model, planner, status)
+    return ClefDecider(model, planner, status, cache_bytes=cache_bytes, fast=fast)
 
 
 def load_model(

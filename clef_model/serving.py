@@ -27,8 +27,8 @@ EXAMPLES = """examples:
   curl http://127.0.0.1:8000/v1/systemone -H 'Content-Type: application/json' \\
     -d '{"state": "The checkout is down", "questions": {"outage": {"type": "noul"}}}'
 
-environment: CLEF_API_KEY, CLEF_PUBLIC, CLEF_BEHIND_PROXY, CLEF_ALLOWED_HOSTS, CLEF_ALLOWED_ORIGINS, CLEF_MODEL_NAMES
-(see docs/api.md)
+environment: CLEF_API_KEY, CLEF_PUBLIC, CLEF_BEHIND_PROXY, CLEF_ALLOWED_HOSTS, CLEF_ALLOWED_ORIGINS, CLEF_MODEL_NAMES,
+CLEF_CACHE_MIB (see docs/api.md)
 """
 
 
@@ -44,6 +44,7 @@ def add_serve(commands: Any) -> None:
     parser.add_argument("--revision", help="revision of a hub release")
     parser.add_argument("--device", default="auto", choices=["auto", "cuda", "mps", "cpu"])
     parser.add_argument("--dtype", default="auto", choices=["auto", "bfloat16", "float32"])
+    parser.add_argument("--fast", action="store_true", help="on CUDA: compile operations and capture short passes")
     parser.add_argument("--max-length", type=int, default=Limits().max_length, help="tokens of one record")
     parser.add_argument("--max-state-tokens", type=int, help="tokens of a state (default: as many as fit)")
     parser.add_argument(
@@ -115,7 +116,13 @@ def _lazy(flags: argparse.Namespace, settings: ServiceSettings, lane: Lane) -> L
         from clef_model.loading import load_release
 
         return load_release(
-            **release, device=flags.device, dtype=flags.dtype, revision=flags.revision, progress=progress
+            **release,
+            device=flags.device,
+            dtype=flags.dtype,
+            revision=flags.revision,
+            cache_bytes=settings.cache_bytes,
+            fast=flags.fast,
+            progress=progress,
         )
 
     return LazyDecider(planner, load, limits=settings.limits, lane=lane, tells_why=not settings.is_public)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -49,6 +49,11 @@ class Answering:
             return self.decider.status
         except ClefError:
             return None
+
+    def cache(self) -> dict[str, int] | None:
+        """What the model keeps of states it has read, in bytes and tokens; None where nothing is kept or loaded."""
+        facts = getattr(self.decider, "cache_facts", None)
+        return None if facts is None else asdict(facts)
 
     def ready_status(self, *, weights: bool) -> ModelStatus:
         """Which model it is, once it can decide, or with `weights` false once it can plan.

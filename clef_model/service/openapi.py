@@ -166,6 +166,7 @@ def _answers() -> Schema:
         "status": {"enum": ["ready", "loading", "failed"]},
         "loading": {"type": "object"},
         "model": {"anyOf": [_ref("Model"), {"type": "null"}]},
+        "cache": {"type": ["object", "null"], "additionalProperties": {"type": "integer"}},
         "queue": {"type": "object"},
     }
     return {

@@ -9,6 +9,7 @@ from clef_model.errors import ClefError
 from clef_model.json_text import MAX_JSON_BYTES
 
 PUBLIC_BODY_BYTES = 16 * 2**20  # a little more than Workers AI takes (13 MiB)
+MAX_CACHE_MIB = 2**20
 HIGHEST_MAX_LENGTH = 65_536  # what the hosted service has advertised; the head was trained at 16,384
 
 
@@ -34,6 +35,7 @@ class ServiceSettings:
     max_batch: int = 256  # requests of one batch
     max_waiting: int = 64  # requests in the queue for the model
     max_waiting_per_client: int = 64
+    cache_bytes: int | None = None  # of states the model keeps between requests; None is the device's usual
     is_behind_proxy: bool = False  # then clients are told apart by X-Forwarded-For
     chunk_seconds: float = 10.0  # between two parts of a body
     body_seconds: float = 120.0  # a body of the largest size at half a megabyte a second
@@ -56,7 +58,9 @@ def read_settings(environ: Mapping[str, str], *, limits: Limits = Limits(), host
         origins=tuple(_origin(origin) for origin in _list(environ, "CLEF_ALLOWED_ORIGINS")),
         is_behind_proxy=_flag(environ, "CLEF_BEHIND_PROXY", default=in_space),
     )
-    return public(settings) if settings.is_public else settings
+    settings = public(settings) if settings.is_public else settings
+    cache_mib = environ.get("CLEF_CACHE_MIB", "").strip()
+    return replace(settings, cache_bytes=_mebibytes(cache_mib)) if cache_mib else settings
 
 
 def public(settings: ServiceSettings) -> ServiceSettings:
@@ -72,9 +76,16 @@ def public(settings: ServiceSettings) -> ServiceSettings:
         max_batch=8,
         max_waiting=32,
         max_waiting_per_client=8,
+        cache_bytes=0,  # how fast an answer comes must not tell strangers what another one has sent
         chunk_seconds=5.0,
         body_seconds=60.0,
     )
+
+
+def _mebibytes(text: str) -> int:
+    if not text.isdecimal() or not text.isascii() or int(text) > MAX_CACHE_MIB:
+        raise BrokenSetting(f"CLEF_CACHE_MIB: expected a whole number from 0 to {MAX_CACHE_MIB:,}, got {text[:20]!r}.")
+    return int(text) * 2**20
 
 
 def _list(environ: Mapping[str, str], name: str) -> tuple[str, ...]:

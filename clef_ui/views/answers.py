@@ -101,6 +101,7 @@ def answers_view(decision: Decision, sent: Mapping[str, Any] | None) -> dict[str
             "forward": milliseconds(decision.timing.forward_ms),
             "encode": milliseconds(decision.timing.encode_ms),
             "total": milliseconds(decision.timing.total_ms),
+            "known": decision.timing.known_tokens,
             "tokens": len(encoded.input_ids),
             "limit": encoded.budget.limit,
             "exact": model.tokenizer_is_exact or all(segment.text.isascii() for segment in encoded.ledger),
