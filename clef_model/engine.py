@@ -179,15 +179,17 @@ class Engine:
         known, end = found[1] if found else 0, stops[-1]
         start = known
         size = CHUNK_TOKENS.get(self.device.type, CHUNK_TOKENS["cpu"])
-        places = sorted({*(stop for stop in stops if stop > start), *range(start // size * size + size, end, size)})
-        for stop in places:
+        while start < end:
+            stop = min(start // size * size + size, end)
             share = None if report is None else _part(report, start, stop, known, end)
             embeddings, positions, _ = self._inputs([source], [start], stop)
-            before = states.get(start)
+            wanted = [place - start for place in sorted({*stops, stop}) if start < place <= stop]
             attending = Attending(trunk.keys, start, writes=True)
-            passed = pass_layers(self._text, embeddings, positions, attending, before, self.ops, share)
+            passed = pass_layers(
+                self._text, embeddings, positions, attending, states.get(start), self.ops, share, wanted
+            )
             trunk.memory[start:stop] = self.head.remember(passed.hidden)[0]
-            states[stop] = passed.states
+            states.update((start + place, state) for place, state in passed.states.items())
             start = stop
         self.cache.keep(_thinned(trunk))
         return trunk, known

@@ -6,7 +6,7 @@ state of a layer is a value. The weights, with whatever adapter wraps them, stay
 Shapes: B records, S new tokens each, P tokens read before, D width, C channels of a convolution, d width of a head.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,10 +49,10 @@ class Attending:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Hidden states after the final norm [B, S, D], and the linear layers after the last token."""
+    """Hidden states after the final norm [B, S, D], and the states of all linear layers at each place asked for."""
 
     hidden: Tensor
-    states: tuple[DeltaState, ...]  # not meaningful where the last token is padding
+    states: Mapping[int, tuple[DeltaState, ...]]
 
 
 def pass_layers(
@@ -63,23 +63,26 @@ def pass_layers(
     before: Sequence[DeltaState] | None,
     ops: Elementwise,
     report: Callable[[float], None] | None = None,
+    stops: Sequence[int] = (),
 ) -> Passed:
     """The pass of new tokens: `embeddings` [B, S, D], their `positions` [3, B, S] in time, height and width.
 
     `before` are the linear layers' states before them, None at the start of a prompt. `report` is called before each
-    layer with the share of layers done; what it raises ends the pass.
+    layer with the share of layers done; what it raises ends the pass. `stops` are the places, rising and counted from
+    the first new token, after which the linear layers' states are wanted.
     """
     turns = text_model.rotary_emb(embeddings, positions)
     rows, num_full = embeddings, 0
-    states: list[DeltaState] = []
+    states: list[list[DeltaState]] = []
     layers = text_model.layers
     normed = _norm(ops, layers[0].input_layernorm, rows)
     for place, layer in enumerate(layers):
         if report is not None:
             report(place / len(layers))
         if hasattr(layer, "linear_attn"):
-            mixed, state = _delta_net(layer.linear_attn, normed, None if before is None else before[len(states)], ops)
-            states.append(state)
+            earlier = None if before is None else before[len(states)]
+            mixed, at_stops = _delta_net(layer.linear_attn, normed, earlier, ops, stops)
+            states.append(at_stops)
         else:
             mixed = _attention(layer.self_attn, normed, turns, attending, num_full, ops)
             num_full += 1
@@ -88,7 +91,7 @@ def pass_layers(
         mixed = mlp.down_proj(ops.swiglu(mlp.gate_proj(normed), mlp.up_proj(normed)))
         following = layers[place + 1].input_layernorm if place + 1 < len(layers) else text_model.norm
         rows, normed = _add_norm(ops, following, rows, mixed)
-    return Passed(normed, tuple(states))
+    return Passed(normed, {stop: tuple(layer[place] for layer in states) for place, stop in enumerate(stops)})
 
 
 def empty_keys(text_model: Any, num_tokens: int) -> tuple[tuple[Tensor, Tensor], ...]:
@@ -110,24 +113,35 @@ def _add_norm(ops: Elementwise, module: Any, rows: Tensor, more: Tensor) -> tupl
     return ops.add_norm(rows, more, module.weight, module.eps)
 
 
-def _delta_net(module: Any, rows: Tensor, before: DeltaState | None, ops: Elementwise) -> tuple[Tensor, DeltaState]:
+def _delta_net(
+    module: Any, rows: Tensor, before: DeltaState | None, ops: Elementwise, stops: Sequence[int]
+) -> tuple[Tensor, list[DeltaState]]:
     inputs = module.in_proj_qkv(rows)
     taps = module.conv_kernel_size
     earlier = inputs.new_zeros(len(rows), taps - 1, inputs.shape[-1]) if before is None else before.inputs
     mixed = ops.convolved(earlier, inputs, module.conv1d.weight)
     query, key, value = torch.split(mixed, [module.key_dim, module.key_dim, module.value_dim], dim=-1)
-    read, memory = gated_delta_rule(
-        _heads(query, module.head_k_dim),
-        _heads(key, module.head_k_dim),
-        _heads(value, module.head_v_dim),
-        ops.decays(module.in_proj_a(rows), module.A_log, module.dt_bias),
-        module.in_proj_b(rows).sigmoid(),
-        None if before is None else before.memory,
-    )
+    query, key = _heads(query, module.head_k_dim), _heads(key, module.head_k_dim)
+    value = _heads(value, module.head_v_dim)
+    decay = ops.decays(module.in_proj_a(rows), module.A_log, module.dt_bias)
+    strength = module.in_proj_b(rows).sigmoid()
+    # The rule alone is parted at the stops: all else of the layer stays one pass.
+    memory = None if before is None else before.memory
+    pieces, states, start = [], [], 0
+    for stop in dict.fromkeys((*stops, rows.shape[1])):
+        part = slice(start, stop)
+        piece, memory = gated_delta_rule(
+            query[:, part], key[:, part], value[:, part], decay[:, part], strength[:, part], memory
+        )
+        pieces.append(piece)
+        if stop in stops:
+            last = torch.cat([earlier, inputs[:, max(0, stop - taps + 1) : stop]], dim=1)[:, -(taps - 1) :]
+            states.append(DeltaState(last.contiguous(), memory))
+        start = stop
+    read = pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=1)
     gate = _heads(module.in_proj_z(rows), module.head_v_dim)
     read = ops.gated_norm(read, gate, module.norm.weight, module.norm.variance_epsilon)
-    last = torch.cat([earlier, inputs[:, -(taps - 1) :]], dim=1)[:, -(taps - 1) :].contiguous()
-    return module.out_proj(read.flatten(2)), DeltaState(last, memory)
+    return module.out_proj(read.flatten(2)), states
 
 
 def _attention(
