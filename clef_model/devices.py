@@ -1,17 +1,16 @@
 """Where and in which number format a release runs: the choice, its reasons, and the memory that is free there."""
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
 import torch
 
+from clef_model.delta_rule import cuda_kernel
 from clef_model.errors import BrokenRelease
 
 DEVICES = ("auto", "cuda", "mps", "cpu")
 DTYPES = {"bfloat16": torch.bfloat16, "float32": torch.float32}
-KERNELS = {"flash-linear-attention": "fla", "causal-conv1d": "causal_conv1d"}  # package: module transformers looks for
 GIGABYTE, MEGABYTE = 1_000_000_000, 1_000_000
 _CGROUP = Path("/sys/fs/cgroup")
 
@@ -50,18 +49,22 @@ def place(device: str | torch.device, dtype: str | torch.dtype) -> Placement:
     return Placement(chosen, number_format, f"Chosen automatically: {', '.join(reasons)}." if reasons else "")
 
 
-def kernels_note(device: torch.device) -> str:
-    """What the linear layers run on, in a sentence; empty when every fast kernel is there."""
-    missing = [package for package, module in KERNELS.items() if find_spec(module) is None]
+def kernels_note(device: torch.device, *, fast: bool) -> str:
+    """What the linear layers run on and whether passes are compiled, in sentences; empty when all that helps is on."""
     if device.type != "cuda":
         return "The linear layers run in PyTorch's own code, as they do without CUDA."
-    if not missing:
-        return ""
-    # Measured on one H200 at clef-flash's size: 270 against 154 ms at 4,096 tokens, 1,150 against 625 at 16,384.
-    return (
-        "The linear layers run in PyTorch's own code, which can double the time of long records: "
-        f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed."
-    )
+    sentences = []
+    if cuda_kernel() is None:
+        # Measured on one H200 at clef-flash's size, transformers' pass: 270 against 154 ms at 4,096 tokens, 1,150
+        # against 625 at 16,384.
+        sentences.append(
+            "The linear layers run in PyTorch's own code, which can double the time of long records: "
+            "flash-linear-attention is not installed (requirements-cuda.txt)."
+        )
+    if not fast:
+        # Measured on one H200 at clef-flash's size (benchmarks/results_gpu.json).
+        sentences.append("Short records take about a quarter of the time with --fast.")
+    return " ".join(sentences)
 
 
 def parse_dtype(dtype: str | torch.dtype) -> torch.dtype:

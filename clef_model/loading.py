@@ -56,7 +56,7 @@ def load_release(
                 f"The head runs in {str(weights.dtype).removeprefix('torch.')}."
                 if weights.dtype != backbone_dtype
                 else "",
-                kernels_note(model.device),
+                kernels_note(model.device, fast=fast),
                 code_note(planner.release),
             )
             if sentence

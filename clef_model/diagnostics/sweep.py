@@ -29,6 +29,13 @@ class Plans:
         """The tokens of all readings together, each counted whole."""
         return sum(reading.total_tokens for reading in self.readings)
 
+    @property
+    def distinct_tokens(self) -> int:
+        """About how many a model goes over that reads once what is shared: the longest, and the others' schemas."""
+        longest = max(reading.total_tokens for reading in self.readings)
+        budgets = (reading.encoded.budget for reading in self.readings[:-1])
+        return longest + sum(budget.schema + budget.suffix for budget in budgets)
+
 
 @dataclass(frozen=True, slots=True)
 class Point:

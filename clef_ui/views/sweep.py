@@ -17,6 +17,7 @@ def plan_view(plans: Plans) -> dict[str, Any]:
         "asked": plans.asked_tokens,
         "points": list(plans.kept),
         "tokens": plans.total_tokens,
+        "distinct": plans.distinct_tokens,
     }
 
 

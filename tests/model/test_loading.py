@@ -165,17 +165,14 @@ def test_code_of_another_version_in_the_folder_is_named_with_both_hashes_and_nev
     assert "SHA-256" not in load_release(folder, device="cpu").status.note
 
 
-def test_absent_fast_kernels_are_named_on_a_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    there: set[str] = set()
-    monkeypatch.setattr(devices, "find_spec", lambda module: module if module in there else None)
-    assert devices.kernels_note(torch.device("cpu")) == ON_CPU
-    slow = "The linear layers run in PyTorch's own code, which can double the time of long records: "
-    both = "flash-linear-attention and causal-conv1d are not installed."
-    assert devices.kernels_note(torch.device("cuda")) == slow + both
-    there.add("fla")
-    assert devices.kernels_note(torch.device("cuda")) == slow + "causal-conv1d is not installed."
-    there.add("causal_conv1d")
-    assert devices.kernels_note(torch.device("cuda")) == ""
+@pytest.mark.parametrize("kernel", [None, print])
+@pytest.mark.parametrize("fast", [False, True])
+def test_what_would_be_faster_is_named_on_a_gpu_alone(kernel: Any, fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "cuda_kernel", lambda: kernel)
+    assert devices.kernels_note(torch.device("cpu"), fast=fast) == ON_CPU
+    note = devices.kernels_note(torch.device("cuda"), fast=fast)
+    assert ("flash-linear-attention is not installed" in note) == (kernel is None)
+    assert ("with --fast" in note) == (not fast)
 
 
 # Planning

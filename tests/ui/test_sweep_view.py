@@ -78,4 +78,11 @@ def test_there_is_no_closer_look_where_the_place_is_known() -> None:
 def test_the_plan_says_what_is_read() -> None:
     record = parse_record({"state": STATE, "questions": QUESTIONS})
     shown = plan_view(plan_sweep(record, Limits(max_state_tokens=7), DECIDER.plan, [0, 39]))
-    assert shown == {"state": 39, "asked": 7, "points": [0, 39], "tokens": 2 * DECIDER.plan(record).budget.fixed + 39}
+    budget = DECIDER.plan(record).budget
+    assert shown == {
+        "state": 39,
+        "asked": 7,
+        "points": [0, 39],
+        "tokens": 2 * budget.fixed + 39,
+        "distinct": 2 * budget.fixed + 39 - budget.prefix,
+    }

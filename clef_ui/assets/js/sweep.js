@@ -19,7 +19,7 @@
       options: () => ({ points: points.value }),
       ready: (plan) => plan.points.length > 1,
       cost: (plan) => plan.points.length > 1
-        ? `${plan.points.length} readings from ${tokens(plan.points[0])} to ${tokens(plan.points.at(-1))} of ${tokens(plan.state)} state tokens, ${tokens(plan.tokens)} tokens in all.`
+        ? `${plan.points.length} readings from ${tokens(plan.points[0])} to ${tokens(plan.points.at(-1))} of ${tokens(plan.state)} state tokens, ${tokens(plan.tokens)} tokens in all; a model that is loaded here reads what they share once, about ${tokens(plan.distinct)}.`
         : plan.state ? "One point is no sweep: name several." : "The state is empty.",
       begun: () => { if (wantsChart()) window.clef.charts.load().catch(() => {}); },
       draw: (view) => draw(view, closer),
