@@ -49,9 +49,15 @@ def answer(url: str, status: int = 200) -> httpx.Response:
 
 @pytest.mark.timeout(600)
 def test_the_command_serves_nano_and_stops_when_it_is_told_to() -> None:
-    with started("--no-truncate", "--max-length", "200") as (process, url):
+    with started("--no-truncate", "--max-length", "600") as (process, url):
         assert answer(url).json()["model"] == "clef-nano"
-        assert httpx.post(f"{url}/v1/plan", json=REQUEST | {"state": "word " * 300}, timeout=60).status_code == 413
+        assert httpx.post(f"{url}/v1/plan", json=REQUEST | {"state": "word " * 900}, timeout=60).status_code == 413
+        long = REQUEST | {"state": "word " * 400}
+        answers = [httpx.post(f"{url}/v1/systemone", json=long, timeout=60).json() for _ in range(2)]
+        assert answers[0] == answers[1]
+        kept = httpx.get(f"{url}/health", timeout=60).json()["cache"]
+        assert (kept["trunks"], kept["reads"], kept["hits"]) == (1, 2, 1)
+        assert 0 < kept["num_bytes"] < kept["max_bytes"]
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == -signal.SIGTERM
 
@@ -106,6 +112,19 @@ def test_settings_are_read_from_the_environment() -> None:
         origins=("https://app.example",),
     )
     assert "sk-1" not in repr(settings)
+
+
+def test_nothing_is_kept_between_the_requests_of_strangers() -> None:
+    assert read_settings({}).cache_bytes is None
+    assert read_settings({"CLEF_PUBLIC": "1"}).cache_bytes == 0
+    assert read_settings({"CLEF_PUBLIC": "1", "CLEF_CACHE_MIB": "64"}).cache_bytes == 64 * 2**20
+    assert read_settings({"CLEF_CACHE_MIB": "0"}).cache_bytes == 0
+
+
+@pytest.mark.parametrize("text", ["-1", "1.5", "many", "1048577", "٣"])
+def test_a_cache_of_no_size_is_refused(text: str) -> None:
+    with pytest.raises(BrokenSetting, match="^CLEF_CACHE_MIB: expected a whole number from 0 to 1,048,576, got "):
+        read_settings({"CLEF_CACHE_MIB": text})
 
 
 def test_a_space_is_public_unless_it_says_otherwise() -> None:
