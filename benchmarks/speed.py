@@ -29,8 +29,9 @@ from clef_model.diagnostics.sweep import plan_sweep, sweep
 from clef_model.encoding import EncodedRecord
 from clef_model.engine import CHUNK_TOKENS
 from clef_model.head import JointSchemaHead
-from clef_model.inference import ClefDecider, ClefModel
+from clef_model.inference import ClefDecider
 from clef_model.loading import load_release
+from clef_model.model import ClefModel
 from clef_model.parsing import parse_record
 from clef_model.planner import read_planner
 from clef_model.release_folder import NANO

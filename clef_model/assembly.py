@@ -10,7 +10,7 @@ from clef_model.decision import Progress
 from clef_model.devices import Placement, check_memory
 from clef_model.errors import BrokenRelease
 from clef_model.head import JointSchemaHead
-from clef_model.inference import ClefModel
+from clef_model.model import ClefModel
 from clef_model.nano_rows import expand_rows, is_nano
 from clef_model.release_folder import HEAD_FILE, ReleaseFolder, read_config, read_head_config, weight_files
 from clef_model.weights import check_tensors, copy_tensors, read_headers, shapes_of

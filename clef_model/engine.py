@@ -3,7 +3,7 @@
 Shapes: B records, S tokens of the longest of them in this pass, D width of the backbone, W width of the head.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -22,11 +22,10 @@ from clef_model.layout import plan_layout
 from clef_model.media import IMAGE_TYPE, VIDEO_TYPE
 from clef_model.mixers import Attending, DeltaState, empty_keys, pass_layers
 from clef_model.prefix_cache import PrefixCache, Trunk
+from clef_model.telling import Report
 
 CHUNK_TOKENS = {"cuda": 4_096, "mps": 2_048, "cpu": 1_024}  # of a trunk in one pass: what bounds its memory
 KEPT_STATES = 4  # of a trunk: its end, and earlier places to go on from when the text was edited in its middle
-
-Report = Callable[[float], None]  # the share of a pass that is done; what it raises ends the pass
 
 
 class Source:

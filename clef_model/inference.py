@@ -1,77 +1,27 @@
 """Decisions by a loaded release: records in batches through backbone and head, answers in order."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from clef_model import backbone
-from clef_model.batch import Batch
 from clef_model.decision import Answer, Decision, Limits, ModelStatus, Progress, Timing, answer
 from clef_model.encoding import EncodedRecord
-from clef_model.engine import Engine, Report, Source
+from clef_model.engine import Engine, Source
 from clef_model.errors import BrokenAnswer, BudgetExceeded, ClefError, InvalidRecord, Problem, Unsupported
-from clef_model.forking import Prompt
-from clef_model.head import JointSchemaHead
-from clef_model.layout import plan_layout
+from clef_model.model import ClefModel
 from clef_model.planner import ReleasePlanner
 from clef_model.prefix_cache import CacheFacts, PrefixCache, Trunk
 from clef_model.scheduling import Group, schedule
 from clef_model.schema import Record
+from clef_model.telling import Telling
 from clef_model.tokenizer import Tokenizer
 
 # What is kept of states between two calls, by device. A state of 16,384 tokens takes 0.6 GB of clef-flash, in bfloat16
 # with the places to go on from, and 90 MB of clef-nano.
 CACHE_BYTES = {"cuda": 2 * 2**30, "mps": 2**30, "cpu": 128 * 2**20}
-
-
-class ClefModel(nn.Module):
-    """Backbone and head, called as the release's own: `model(batch)[record][question]` are a question's logits."""
-
-    def __init__(self, language_model: nn.Module, head: JointSchemaHead) -> None:
-        super().__init__()
-        self.language_model = language_model
-        self.head = head
-
-    @property
-    def device(self) -> torch.device:
-        return self.head.prior_logit_scale.device
-
-    def forward(self, batch: Mapping[str, Any]) -> list[list[Tensor]]:
-        """A logit per option for each question of each record of a batch of `collate_records`."""
-        return self.logits(
-            Batch(batch["input_ids"], batch["attention_mask"], batch["records"], batch.get("media") or {})
-        )
-
-    def logits(self, batch: Batch) -> list[list[Tensor]]:
-        """As `forward`: one plain pass over whole records, through the backbone's own class."""
-        base = backbone.unwrapped(self.language_model)
-        by_place: dict[int, list[Tensor]] = {}
-        for places, part in self._parts(batch):
-            states = backbone.hidden_states(base, part.input_ids, part.attention_mask, part.media)
-            layout = plan_layout(part.records, states.shape[1], states.device)
-            scores = self.head.score(states, part.input_ids, layout, backbone.output_embeddings(base))
-            by_place.update(zip(places, layout.split(scores), strict=True))
-        return [by_place[place] for place in range(len(batch.records))]
-
-    def _parts(self, batch: Batch) -> Iterator[tuple[Sequence[int], Batch]]:
-        """The batch in parts that can share a pass, each with the places of its records.
-
-        A text that holds a placeholder such as <|image_pad|> is plain text alone. Beside a record with media the
-        backbone would count it as a part of an image and fail, so the texts get a pass of their own then.
-        """
-        every = range(len(batch.records))
-        texts = [place for place in every if not batch.records[place].media]
-        placeholders = backbone.placeholder_ids(backbone.unwrapped(self.language_model)) if batch.media else frozenset()
-        if any(not placeholders.isdisjoint(batch.records[place].input_ids) for place in texts):
-            pictures = [place for place in every if batch.records[place].media]
-            yield texts, batch.select(texts)
-            yield pictures, batch.select(pictures)
-        else:
-            yield every, batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +98,7 @@ class ClefDecider:
         planned = self._plan_all(records, limits or Limits())
         prompts = [item.source.prompt for item in planned]
         groups = schedule(prompts, self.model.device.type, self.engine.known)
-        told = _Told(progress or _silent, len(planned), sum(_tokens(group, prompts) for group in groups))
+        told = Telling(progress or _silent, len(planned), sum(group.num_tokens(prompts) for group in groups))
         decisions: dict[int, Decision] = {}
         for group in groups:
             for item, decision in self._decide_group(group, planned, told):
@@ -179,7 +129,7 @@ class ClefDecider:
             )
 
     def _decide_group(
-        self, group: Group, planned: Sequence[_Planned], told: "_Told"
+        self, group: Group, planned: Sequence[_Planned], told: Telling
     ) -> Iterator[tuple[_Planned, Decision]]:
         started = time.perf_counter()
         trunk, known, trunk_ms = None, 0, 0.0
@@ -193,7 +143,7 @@ class ClefDecider:
                 timing = replace(decision.timing, known_tokens=min(known, cut))
                 yield item, replace(decision, timing=timing)
 
-    def _read_trunk(self, source: Source, stops: Sequence[int], told: "_Told") -> tuple[Trunk, int]:
+    def _read_trunk(self, source: Source, stops: Sequence[int], told: Telling) -> tuple[Trunk, int]:
         try:
             return self.engine.trunk(source, stops, told.reading(stops[-1]))
         except torch.OutOfMemoryError as error:
@@ -203,7 +153,7 @@ class ClefDecider:
         return self._read_trunk(source, stops, told)
 
     def _decide_batch(
-        self, items: Sequence[_Planned], cuts: Sequence[int], trunk: Trunk | None, trunk_ms: float, told: "_Told"
+        self, items: Sequence[_Planned], cuts: Sequence[int], trunk: Trunk | None, trunk_ms: float, told: Telling
     ) -> list[Decision]:
         started = time.perf_counter()
         sources = [item.source for item in items]
@@ -245,47 +195,6 @@ class ClefDecider:
         self.clear_cache()
         if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
-
-
-class _Told:
-    """Counts the tokens that passed, and tells how far a call is."""
-
-    def __init__(self, progress: Progress, num_records: int, num_tokens: int) -> None:
-        self._progress = progress
-        self._records = num_records
-        self._tokens = max(1, num_tokens)
-        self._decided = 0
-        self._passed = 0
-        self._highest = 0.0
-
-    def reading(self, tokens: int) -> Report:
-        """The report of a pass of so many tokens, which begins now."""
-        before = self._passed
-        self._passed += tokens
-
-        def report(share: float) -> None:
-            # A pass that is tried again in parts counts again; progress waits for it meanwhile.
-            self._highest = max(self._highest, min(1.0, (before + share * tokens) / self._tokens))
-            self._progress(self._highest, f"deciding record {self._decided + 1} of {self._records}")
-
-        report(0.0)
-        return report
-
-    def decided(self, records: int) -> None:
-        self._decided += records
-
-    def finished(self) -> None:
-        self._progress(1.0, f"{self._records} of {self._records} records decided")
-
-
-def _tokens(group: Group, prompts: Sequence[Prompt]) -> int:
-    """How many tokens the passes of a group read, when nothing is known before."""
-    read = sum(
-        len(prompts[place].ids) - cut
-        for batch in group.batches
-        for place, cut in zip(batch.members, batch.cuts, strict=True)
-    )
-    return read + (group.stops[-1] if group.stops else 0)
 
 
 def _answers(encoded: EncodedRecord, logits: Sequence[Tensor], *, named: bool) -> tuple[Answer, ...]:

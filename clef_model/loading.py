@@ -10,7 +10,8 @@ from clef_model.planner import read_planner as read_planner
 from clef_model.release_folder import NANO, code_note, find_release, read_config, read_head_config, weight_files
 
 if TYPE_CHECKING:
-    from clef_model.inference import ClefDecider, ClefModel
+    from clef_model.inference import ClefDecider
+    from clef_model.model import ClefModel
 
 # Shares of the whole that downloading and importing take; the weights take the rest.
 DOWNLOADED, IMPORTED = 0.6, 0.7

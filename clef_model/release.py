@@ -12,9 +12,9 @@ from clef_model.batch import BatchRecord, with_media_tensors
 from clef_model.decision import answer, requested, systemone_answer
 from clef_model.encoding import MAX_LENGTH, EncodedRecord, encode
 from clef_model.errors import BudgetExceeded, InvalidRecord, Notice, Problem
-from clef_model.inference import ClefModel
 from clef_model.loading import load_model
 from clef_model.media_config import MediaConfig
+from clef_model.model import ClefModel
 from clef_model.parsing import parse_record, systemone_fault
 from clef_model.python_media import media_from_python
 from clef_model.schema import UNKNOWN_ID

@@ -33,6 +33,11 @@ class Group:
     trunk: int | None = None
     stops: tuple[int, ...] = ()
 
+    def num_tokens(self, prompts: Sequence[Prompt]) -> int:
+        """How many tokens its passes read, padding left out, when nothing is known before."""
+        pairs = [pair for batch in self.batches for pair in zip(batch.members, batch.cuts, strict=True)]
+        return sum(len(prompts[place].ids) - cut for place, cut in pairs) + (self.stops[-1] if self.stops else 0)
+
 
 def schedule(prompts: Sequence[Prompt], device: str, known: Callable[[Prompt], int]) -> list[Group]:
     """The groups of a call, the longest first, so that memory runs out early or never.

@@ -123,7 +123,7 @@ def test_nothing_is_kept_between_the_requests_of_strangers() -> None:
 
 @pytest.mark.parametrize("text", ["-1", "1.5", "many", "1048577", "٣"])
 def test_a_cache_of_no_size_is_refused(text: str) -> None:
-    with pytest.raises(BrokenSetting, match="^CLEF_CACHE_MIB: expected a whole number from 0 to 1,048,576, got "):
+    with pytest.raises(BrokenSetting, match=r"^CLEF_CACHE_MIB: expected a whole number from 0 to 1,048,576, got "):
         read_settings({"CLEF_CACHE_MIB": text})
 
 
