@@ -4,7 +4,7 @@
     python -m benchmarks.speed --random flash --fast --json benchmarks/results_gpu.json   # on a GPU
 
 Nothing is downloaded: `--random flash` has random weights of clef-flash's size, which cost the same time. The
-reference is transformers' whole pass without a cache, with our head, which is the faster one (`benchmarks.head`).
+reference is the release's own code (package `clef-finetune`) over the same backbone: whole passes without a cache.
 """
 
 import argparse
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from clef_finetune._vendor import joint_schema_model as oracle
 from torch import Tensor
 
 from clef_model import scheduling
-from clef_model.batch import collate
 from clef_model.decision import Limits
 from clef_model.diagnostics.sweep import plan_sweep, sweep
 from clef_model.encoding import EncodedRecord
@@ -121,6 +121,7 @@ class Bench:
         planner = read_planner(NANO)
         status = replace(planner.status, name="random weights", device=str(model.device), accepts_media=False)
         self.decider = ClefDecider(model, planner, status, cache_bytes=8 * 2**30, fast=fast)
+        self.theirs = oracle.ClefModel(model.language_model, their_head(model.head)).eval()
         self.rounds = rounds
         self.rows: list[Row] = []
 
@@ -134,10 +135,10 @@ class Bench:
         return replace(record, state=kept)
 
     def plain(self, encoded: Sequence[EncodedRecord]) -> list[list[Tensor]]:
-        """The reference's way: one whole pass, answers on the CPU."""
+        """The release's own code: one whole pass, answers on the CPU."""
         with torch.inference_mode():
-            batch = collate(encoded, self.decider.tokenizer.pad_token_id, self.decider.model.device)
-            return [[row.float().cpu() for row in rows] for rows in self.decider.model.logits(batch)]
+            batch = oracle.collate_records(encoded, self.decider.tokenizer.pad_token_id, self.decider.model.device)
+            return [[row.float().cpu() for row in rows] for rows in self.theirs(batch)]
 
     def time(
         self, work: Callable[[], Any], before: Callable[[], Any] = lambda: None, rounds: int | None = None
@@ -159,6 +160,15 @@ class Bench:
         digits = 4 if unit == "p" else 1
         before = f"{reference:.{digits}f}" if reference else "-"
         print(f"{name:58} {before:>10} {ours:10.{digits}f} {unit:9} {ratio:>7}  {note}", flush=True)
+
+
+def their_head(head: JointSchemaHead) -> Any:
+    """The release's own head with the same weights."""
+    weight, first = head.memory_projection.weight, head.layers[0]
+    sizes = (weight.shape[1], weight.shape[0], len(head.evidence_layers), len(head.layers))
+    theirs = oracle.JointSchemaHead(*sizes, first.self_attn.heads, first.linear1.weight.shape[0])
+    theirs.load_state_dict(head.state_dict())
+    return theirs.to(weight.device, weight.dtype)
 
 
 def synchronize() -> None:
@@ -236,20 +246,9 @@ def head_alone(bench: Bench, tokens: int = 4_096) -> None:
     weight = model.language_model.get_output_embeddings().weight
     hidden = torch.randn(1, len(encoded.input_ids), weight.shape[1], device=weight.device, dtype=weight.dtype)
     ids = torch.tensor([encoded.input_ids], device=weight.device)
-    reference = None
-    try:
-        from clef_finetune._vendor.joint_schema_model import JointSchemaHead as TheirHead
-    except ImportError:
-        pass
-    else:
-        head = model.head
-        width, depth = head.memory_projection.weight.shape[0], (len(head.evidence_layers), len(head.layers))
-        arguments = (weight.shape[1], width, *depth, head.layers[0].self_attn.heads)
-        theirs = TheirHead(*arguments, head.layers[0].linear1.weight.shape[0]).to(weight.device, weight.dtype).eval()
-        theirs.load_state_dict(head.state_dict())
-        mask = torch.ones_like(ids)
-        with torch.inference_mode():
-            reference = bench.time(lambda: theirs(hidden, ids, mask, [encoded], weight)[0][-1].cpu())
+    mask = torch.ones_like(ids)
+    with torch.inference_mode():
+        reference = bench.time(lambda: bench.theirs.head(hidden, ids, mask, [encoded], weight)[0][-1].cpu())
     with torch.inference_mode():
         ours = bench.time(
             lambda: model.head.score(hidden, ids, plan_layout([encoded], ids.shape[1], hidden.device), weight).cpu()
