@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader
 
 from training import fast_layers
 from training import written as texts
+from training.average import average, of_release, of_run
 from training.evaluation import read_items, torch_scorer
 from training.mixture import Mixture
 from training.model import TrainableNano
@@ -34,12 +35,12 @@ from training.train import WARM_UP, Rates, Stream, Trainer
 HELDOUT = Path(__file__).parent / "heldout"
 OWN = ("own.json", "everyday.json", "fresh.json")
 AVERAGE = 0.998  # of the moving average of the weights, a step
-DECAY = 0.5  # share of the time over which the rates fall
 RAMP = 0.1  # share of the time in which the teacher's read-out, new in this run, gains its weight
 
 
-def schedule(share: float) -> float:
-    return min(1.0, share / WARM_UP, 0.02 + 0.98 * max(0.0, 1 - share) / DECAY)
+def schedule(share: float, fall: float) -> float:
+    """The factor of the rates; over the last `fall` of the time they fall to zero."""
+    return min(1.0, share / WARM_UP, max(0.0, 1 - share) / fall)
 
 
 class Remembering:
@@ -88,7 +89,8 @@ class Keeper:
         folder = self.out / name
         if store:
             save_compact(model, folder, {"name": name, **self.notes})
-            (self.final / "last").write_text(name, encoding="utf-8")
+            if name.startswith("step"):
+                (self.final / "last").write_text(name, encoding="utf-8")
         began = time.monotonic()
         try:
             row = {"name": name, **self.notes, **row_of(self.development, scorer)}
@@ -102,6 +104,19 @@ class Keeper:
             (self.final / "best").write_text(name, encoding="utf-8")
             self.say(f"{name} is the best so far")
         (self.final / "table.json").write_text(json.dumps(self.rows, indent=1) + "\n", encoding="utf-8")
+
+    def mix(self, model: TrainableNano, scorer: Any, release: Path) -> None:
+        """Averages of checkpoints, and of the best one with the weights the run began with; `model` takes them."""
+        saved = [self.out / row["name"] for row in self.rows if (self.out / row["name"]).is_dir()]
+        best = self.out / (self.final / "best").read_text(encoding="utf-8")
+        start = of_release(release)
+        for name, parts in (
+            ("later", [(1.0, of_run(run)) for run in saved[len(saved) // 2 :]]),
+            ("all", [(1.0, of_run(run)) for run in saved]),
+            ("half", [(1.0, of_run(best)), (1.0, start)]),
+        ):
+            model.load(*average(parts))
+            self.keep(name, model, scorer)
 
 
 def parse_flags() -> argparse.Namespace:
@@ -122,6 +137,10 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--decay", type=float, default=0.1, help="weight decay of the matrices")
     parser.add_argument("--dropout", type=float, nargs=2, default=(0.12, 0.1), help="of tokens; inside the head")
     parser.add_argument("--written", type=float, default=0.14, help="share of the records that are hand-written")
+    parser.add_argument(
+        "--known", nargs="*", help="files of hand-written states seen before: others come twice as often"
+    )
+    parser.add_argument("--fall", type=float, default=0.5, help="share of the time over which the rates fall")
     parser.add_argument("--limit", type=int, help="measure on so many items of each set only")
     return parser.parse_args()
 
@@ -154,7 +173,9 @@ def main() -> None:
     train, held = texts.split(found, heldout)
     claims = sum(len(item.claims) for item in train)
     say(f"{len(train):,} written states with {claims:,} claims, {len(held)} kept; {len(problems)} blocks skipped")
-    mixture = Mixture(flags.work / "corpus", written=train, written_share=flags.written)
+    often = [item for item in train if flags.known and item.source not in flags.known]
+    say(f"{len(often):,} of them come twice as often")
+    mixture = Mixture(flags.work / "corpus", written=[*train, *often], written_share=flags.written)
     mixture.learn_from(teacher_vectors(flags.pack / VECTORS, mixture.labelled))
     assert mixture.teacher is not None
     teacher = torch.from_numpy(mixture.teacher.texts).to(device)
@@ -175,6 +196,7 @@ def main() -> None:
         "rates": [flags.rate_matrices, flags.rate_vectors, flags.rate_rows],
         "average": AVERAGE,
         "written": flags.written,
+        "states": len(train),
         "dropout": list(flags.dropout),
         "torch": torch.__version__,
         "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
@@ -199,7 +221,7 @@ def main() -> None:
         if share >= 1:
             break
         moved = {key: value.to(device, non_blocking=True) for key, value in batch.items()}
-        window.append(trainer.step(moved, teacher, schedule(share), 3.0 * min(1.0, share / RAMP)))
+        window.append(trainer.step(moved, teacher, schedule(share, flags.fall), 3.0 * min(1.0, share / RAMP)))
         steps += 1
         average.follow(steps)
         records += len(batch["ids"])
@@ -225,6 +247,9 @@ def main() -> None:
     try:
         keeper.keep(f"step{steps}", average.shadow, scorer)
         keeper.keep(f"step{steps}raw", model, torch_scorer(model, remembering, device))  # type: ignore[arg-type]
+        keeper.mix(average.shadow, scorer, flags.release)
+    except Exception:  # what is saved so far stays
+        say(traceback.format_exc())
     finally:
         (flags.out / "done").write_text("done\n", encoding="utf-8")
         say("done")

@@ -47,6 +47,7 @@ class Written:
     claims: list[tuple[str, bool]] = field(default_factory=list)
     picks: list[Pick] = field(default_factory=list)
     scales: list[Scale] = field(default_factory=list)
+    source: str = ""  # the file it is in, without its ending
 
     @property
     def value(self) -> Any:
@@ -59,6 +60,7 @@ def parse(text: str) -> tuple[list[Written], list[str]]:
     found: list[Written] = []
     problems: list[str] = []
     domain = ""
+    text = re.sub(r"\n(?=[>#] )", "\n\n", text)  # a state and a domain begin a block, blank line or not
     for block in re.split(r"\n\s*\n", text):
         lines = [line.strip() for line in block.splitlines() if line.strip()]
         while lines and lines[0].startswith("# "):
@@ -135,6 +137,8 @@ def read(folder: Path = WRITTEN) -> tuple[list[Written], list[str]]:
     items, problems = [], []
     for path in sorted(folder.glob("*.txt")):
         found, wrong = parse(path.read_text(encoding="utf-8"))
+        for item in found:
+            item.source = path.stem
         items += found
         problems += [f"{path.name}: {problem}" for problem in wrong]
     return items, problems

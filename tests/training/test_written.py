@@ -54,6 +54,11 @@ def test_a_block_is_read_with_its_claims_choice_and_score() -> None:
     assert record.value == {"pan_size": 24, "owner": "Anna"}
 
 
+def test_a_state_or_domain_without_a_blank_line_before_it_begins_a_block() -> None:
+    first, second = parse("> One.\n+ It is one.\n# other\n> Two.\n+ It is two.")[0]
+    assert (first.state, second.state, second.domain) == ("One.", "Two.", "other")
+
+
 @pytest.mark.parametrize(
     "block", ["> A state.", "+ No state.", "> S\n+ c\n? q\no a\no b", "> S\n+ c\n% q\n1 a\n2 b\n= 3", "> {broken\n+ c"]
 )
