@@ -72,6 +72,7 @@ def pass_layers(
     the first new token, after which the linear layers' states are wanted.
     """
     turns = text_model.rotary_emb(embeddings, positions)
+    bias = _bias(attending, embeddings)
     rows, num_full = embeddings, 0
     states: list[list[DeltaState]] = []
     layers = text_model.layers
@@ -84,7 +85,7 @@ def pass_layers(
             mixed, at_stops = _delta_net(layer.linear_attn, normed, earlier, ops, stops)
             states.append(at_stops)
         else:
-            mixed = _attention(layer.self_attn, normed, turns, attending, num_full, ops)
+            mixed = _attention(layer.self_attn, normed, turns, attending, bias, num_full, ops)
             num_full += 1
         rows, normed = _add_norm(ops, layer.post_attention_layernorm, rows, mixed)
         mlp = layer.mlp
@@ -145,7 +146,13 @@ def _delta_net(
 
 
 def _attention(
-    module: Any, rows: Tensor, turns: tuple[Tensor, Tensor], attending: Attending, num_full: int, ops: Elementwise
+    module: Any,
+    rows: Tensor,
+    turns: tuple[Tensor, Tensor],
+    attending: Attending,
+    bias: Any,
+    num_full: int,
+    ops: Elementwise,
 ) -> Tensor:
     batch, length, _ = rows.shape
     query, gate = _heads(module.q_proj(rows), 2 * module.head_dim).chunk(2, dim=-1)
@@ -154,7 +161,7 @@ def _attention(
     key = ops.rotated(key, module.k_norm.weight, module.k_norm.eps, *turns).transpose(1, 2)
     value = _heads(module.v_proj(rows), module.head_dim).transpose(1, 2)
     if attending.keys is None:
-        read = _attend(query, key, value, None, module.scaling).transpose(1, 2)
+        read = _attend(query, key, value, bias, module.scaling).transpose(1, 2)
     else:
         keys, values = attending.keys[num_full]
         end = attending.length + length
@@ -166,7 +173,7 @@ def _attention(
             keys = torch.cat([keys[:, :, : attending.length], _side_by_side(key)], dim=2)
             values = torch.cat([values[:, :, : attending.length], _side_by_side(value)], dim=2)
         # All records continue one trunk: side by side they are one row of queries, and the trunk is read once.
-        read = _attend(_side_by_side(query), keys, values, attending.mask, module.scaling)
+        read = _attend(_side_by_side(query), keys, values, bias, module.scaling)
         read = read[0].transpose(0, 1).reshape(batch, length, -1, module.head_dim)
     return module.o_proj(ops.gated(read.flatten(2), gate.flatten(2)))  # type: ignore[no-any-return]
 
@@ -181,16 +188,26 @@ def _side_by_side(rows: Tensor) -> Tensor:
     return rows if len(rows) == 1 else rows.transpose(0, 1).flatten(1, 2).unsqueeze(0)
 
 
-def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float) -> Tensor:
-    """Grouped-query attention; without a mask the last query sees all keys, and each one before it one key less."""
-    queries, keys = query.shape[2], key.shape[2]
-    bias: Any = mask
-    if mask is None and queries != keys:
-        if query.is_cuda and query.dtype != torch.float32:  # its kernel needs no mask in memory
-            bias = causal_lower_right(queries, keys)
-        else:
-            bias = torch.ones(queries, keys, dtype=torch.bool, device=query.device).tril(keys - queries)
-    if query.is_cuda and isinstance(bias, Tensor) and not isinstance(bias, CausalBias):
+def _bias(attending: Attending, embeddings: Tensor) -> Any:
+    """Who sees what, made once for all layers of a pass; None where each new token sees all new ones up to itself."""
+    new = embeddings.shape[0] * embeddings.shape[1]
+    if attending.keys is None or (attending.mask is None and attending.length == 0):
+        return None
+    mask = attending.mask
+    if mask is None:
+        if embeddings.is_cuda and embeddings.dtype != torch.float32:  # its kernel needs no mask in memory
+            return causal_lower_right(new, attending.length + new)
+        mask = torch.ones(new, attending.length + new, dtype=torch.bool, device=embeddings.device)
+        mask = mask.tril(attending.length)
+    if embeddings.is_cuda:
+        return mask
+    # The CPU's kernel would make these numbers of the mask in every layer.
+    return embeddings.new_zeros(mask.shape).masked_fill_(mask.logical_not(), float("-inf"))
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, bias: Any, scale: float) -> Tensor:
+    """Grouped-query attention; without a bias it is causal."""
+    if query.is_cuda and bias is not None and not isinstance(bias, CausalBias):
         # The kernel that takes a mask knows no groups.
         groups = query.shape[1] // key.shape[1]
         key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
