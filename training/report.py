@@ -29,6 +29,7 @@ from training.evaluation import (
 )
 from training.heldout import FOLDER
 from training.rendering import Example, Renderer, render
+from training.sources import Overlap, state_text
 
 HAND_WRITTEN = ("yesno", "facts", "choice", "score", "everyday")
 MEGABYTE = 1024  # kilobytes
@@ -98,15 +99,35 @@ def cosine_scorer(embed: Any) -> Scorer:
 
 
 def own_items() -> list[Item]:
-    """The project's own held-out decisions; tasks of fresh.json are named apart."""
+    """The project's own decisions, all of them development by now; tasks of fresh.json are named apart."""
     items = [item for name in ("own", "everyday") for item in read_items(FOLDER / f"{name}.json")]
     return items + [{**item, "task": f"fresh {item['task']}"} for item in read_items(FOLDER / "fresh.json")]
+
+
+def frozen_items() -> list[Item]:
+    """Those of second.json, without the ones whose state a hand-written training state repeats."""
+    from training import written
+
+    found, _ = written.read()
+    return [item for item in read_items(FOLDER / "second.json") if not repeats(item, [state.state for state in found])]
+
+
+def repeats(item: Item, trained: Sequence[str]) -> bool:
+    overlap = Overlap([state_text(item["state"])])
+    return any(text in overlap for text in trained)
 
 
 def by_set(items: Sequence[Item], scorer: Scorer) -> dict[str, dict[str, float]]:
     """Figures of each task, each with a median of its own for the baselines."""
     tasks = sorted({item["task"] for item in items})
     return {task: evaluate([item for item in items if item["task"] == task], scorer)[task] for task in tasks}
+
+
+def everyday(items: Sequence[Item], scorer: Scorer) -> dict[str, int]:
+    """How many are right, and how many are wrong although the model is above 0.9 sure."""
+    wrong = wrong_answers(items, scorer)
+    sure = sum(row["probability"] > 0.9 for row in wrong)
+    return {"items": len(items), "right": len(items) - len(wrong), "wrong above 0.9": sure}
 
 
 def wrong_answers(items: Sequence[Item], scorer: Scorer) -> list[dict[str, Any]]:
@@ -182,7 +203,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     flags = parser.parse_args()
     items = [item for path in flags.items for item in read_items(path)]
-    items += own_items()
+    frozen = frozen_items()
+    items += [*own_items(), *frozen]
     figures: dict[str, Any] = {"speed": speed(flags.folder)}
     print(figures["speed"], flush=True)
     scorer = release_scorer(flags.folder)
@@ -198,9 +220,12 @@ def main() -> None:
         figures["minilm"] = by_set(items, cosine_scorer(embed))
         print("MiniLM\n" + table(figures["minilm"]), flush=True)
     own = [item for item in items if item["task"].removeprefix("fresh ") in HAND_WRITTEN]
-    figures["stability"] = stability(own, scorer)
+    figures["stability"] = {"development": stability(own, scorer), "second": stability(frozen, scorer)}
+    for name in ("everyday", "second everyday"):
+        figures[f"{name} counts"] = everyday([item for item in items if item["task"] == name], scorer)
+        print(name, figures[f"{name} counts"])
     print(figures["stability"])
-    figures["wrong"] = wrong_answers(own, scorer)
+    figures["wrong"] = {"development": wrong_answers(own, scorer), "second": wrong_answers(frozen, scorer)}
     if flags.json:
         flags.json.write_text(json.dumps(figures, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
