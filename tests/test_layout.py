@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,6 +23,12 @@ def test_the_readme_map_has_one_line_for_each_module() -> None:
     mapped = {match["path"]: match["text"] for match in LINE.finditer((ROOT / "README.md").read_text("utf-8"))}
     found = {path.relative_to(ROOT).as_posix(): first_line(path) for path in modules()}
     assert mapped == found
+
+
+def test_the_page_on_speed_shows_the_kept_results() -> None:
+    tables = runpy.run_path(str(ROOT / "tools" / "speed_tables.py"))
+    text = (ROOT / "docs" / "speed.md").read_text("utf-8")
+    assert tables["filled"](text) == text
 
 
 def test_no_file_of_ours_is_longer_than_400_lines() -> None:
