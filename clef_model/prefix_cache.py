@@ -122,18 +122,18 @@ class PrefixCache:
 
     @property
     def facts(self) -> CacheFacts:
-        with self._lock:
-            counts = self._counts
-            return CacheFacts(
-                len(self._trunks),
-                self._bytes,
-                self.max_bytes,
-                counts.reads,
-                counts.hits,
-                counts.reused,
-                counts.asked,
-                counts.too_large,
-            )
+        # Without the lock: whoever asks must not hold it while a Space with ZeroGPU forks the process that decides.
+        counts = self._counts
+        return CacheFacts(
+            len(self._trunks),
+            self._bytes,
+            self.max_bytes,
+            counts.reads,
+            counts.hits,
+            counts.reused,
+            counts.asked,
+            counts.too_large,
+        )
 
     def _drop(self, key: int) -> None:
         self._bytes -= self._trunks.pop(key).num_bytes
