@@ -1,4 +1,4 @@
-"""How fast decisions are, each figure against the reference's way in the same run.
+"""How fast decisions are, against the release's own code or our own cold pass in the same run.
 
     python -m benchmarks.speed --json benchmarks/results_cpu.json             # clef-nano on this CPU
     python -m benchmarks.speed --random flash --fast --json benchmarks/results_gpu.json   # on a GPU
@@ -186,7 +186,7 @@ def cold(bench: Bench, tokens: int) -> None:
 
 def edited(bench: Bench, tokens: int) -> None:
     limits = Limits(max_length=262_144)
-    first, second = bench.record(tokens), bench.record(tokens)
+    first = bench.record(tokens)
     second = parse_record({"state": first.state, "questions": EDITED})
     bench.decider.clear_cache()
     cold_ms = bench.time(lambda: bench.decider.decide([first], limits), bench.decider.clear_cache)

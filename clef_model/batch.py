@@ -69,10 +69,10 @@ def collate(records: Sequence[BatchRecord], pad_token_id: int, device: torch.dev
     lengths = torch.tensor([len(record.input_ids) for record in records])
     mask = (torch.arange(length) < lengths[:, None]).long()
     return Batch(
-        input_ids=padded.to(device, non_blocking=True),
-        attention_mask=mask.to(device, non_blocking=True),
+        input_ids=padded.to(device),
+        attention_mask=mask.to(device),
         records=records,
-        media={name: tensor.to(device, non_blocking=True) for name, tensor in _media(records, length)},
+        media={name: tensor.to(device) for name, tensor in _media(records, length)},
     )
 
 

@@ -30,7 +30,7 @@ class Answer:
 class Timing:
     """Milliseconds; `total_ms` includes what the other two leave out.
 
-    `known_tokens` at the start of the prompt were not read again, since an earlier call had read them.
+    `known_tokens` at the start of the prompt were not read again, since an earlier pass had read them.
     """
 
     encode_ms: float

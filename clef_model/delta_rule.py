@@ -43,7 +43,7 @@ def gated_delta_rule(
 
 @cache
 def cuda_kernel() -> Callable[..., Any] | None:
-    """The rule of flash-linear-attention, where it is installed and its forward pass works."""
+    """The rule of flash-linear-attention, where it is installed and can be imported."""
     if find_spec("fla") is None:
         return None
     try:

@@ -89,6 +89,10 @@ class Source:
                 rows = self._features[kind].index_select(0, here.to(embeddings.device))
                 embeddings[(places[here] - start).to(embeddings.device)] = rows.to(embeddings.dtype)
 
+    def forget_media(self) -> None:
+        """Gives up the rows of images and videos, once nothing is left to read of them."""
+        self.__dict__.pop("_features", None)
+
     @cached_property
     def _features(self) -> dict[int, Tensor]:
         """The vision tower's rows, one a placeholder, [tokens, D]."""
@@ -154,7 +158,9 @@ class Engine:
         if len(sources) == 1:
             before, mask = trunk.states[cuts[0]], None
             if self._graphs is not None:
-                hidden = self._graphs.continued(trunk, cuts[0], before, embeddings, positions)
+                self._graphs.keep_only(self.cache.holds)
+                if self.cache.holds(trunk):
+                    hidden = self._graphs.continued(trunk, cuts[0], before, embeddings, positions)
         else:
             before, mask = _side_by_side(trunk, cuts), _fork_mask(cuts, embeddings.shape[1], self.device)
         if hidden is None:
@@ -244,9 +250,9 @@ class Engine:
 
 
 def _moved(tensor: Tensor, device: torch.device) -> Tensor:
-    if device.type == "cuda":
-        tensor = tensor.pin_memory()  # a pageable copy would wait for everything the GPU still has to do
-    return tensor.to(device, non_blocking=True)
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)  # a pageable copy would wait for all that is still to do
 
 
 def _side_by_side(trunk: Trunk, cuts: Sequence[int]) -> tuple[DeltaState, ...]:
@@ -263,7 +269,7 @@ def _fork_mask(cuts: Sequence[int], length: int, device: torch.device) -> Tensor
 
     [B * S, P + B * S], true where a token may look, P the longest start.
     """
-    starts = torch.tensor(cuts, device=device)
+    starts = _moved(torch.tensor(cuts), device)
     shared = torch.arange(max(cuts), device=device) < starts.repeat_interleave(length)[:, None]
     places = torch.arange(len(cuts) * length, device=device)
     same = places[:, None] // length == places // length
@@ -277,6 +283,8 @@ def _part(report: Report, start: int, stop: int, first: int, end: int) -> Report
 
 def _thinned(trunk: Trunk) -> Trunk:
     """The trunk with states at its end and at a few places spread over it."""
+    if len(trunk.states) <= KEPT_STATES:
+        return trunk
     end = len(trunk.ids)
     wanted = [end * part // KEPT_STATES for part in range(1, KEPT_STATES + 1)]
     kept = {min(trunk.states, key=lambda place: abs(place - goal)) for goal in wanted}

@@ -9,6 +9,7 @@ from clef_model.delta_rule import CHUNK
 
 Ids = np.ndarray[tuple[int], np.dtype[np.int32]]
 
+MAX_STOPS = 32  # of a trunk: each holds the states of all linear layers, some 50 MB at clef-flash's size
 MOST_OF_IT = 0.5  # share of a prompt that must be common for it to continue another one's trunk
 
 
@@ -23,6 +24,10 @@ class Prompt:
     stem: int
     media: bytes = b""
     media_end: int = 0
+
+    def parts(self, least: int, most_after: int) -> bool:
+        """Whether its stem is worth a pass of its own, and what follows is short enough for one."""
+        return self.stem >= max(least, self.media_end, 1) and len(self.ids) - self.stem <= most_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +49,21 @@ def cut_before(place: int) -> int:
     return place // CHUNK * CHUNK
 
 
-def families(prompts: Sequence[Prompt], least: int) -> tuple[list[Family], list[int]]:
-    """The families of a call, and the prompts that share less than `least` tokens with any other."""
+def families(prompts: Sequence[Prompt], least: int, most_after: int) -> tuple[list[Family], list[int]]:
+    """The families of a call, and the prompts that share less than `least` tokens with any other.
+
+    At most `most_after` tokens follow the trunk in a member.
+    """
     by_start: dict[bytes, list[int]] = {}
     alone: list[int] = []
     for place, prompt in enumerate(prompts):
-        if prompt.stem < max(least, prompt.media_end, 1):
+        if not prompt.parts(least, most_after):
             alone.append(place)
         else:
             by_start.setdefault(prompt.media + prompt.ids[:least].tobytes(), []).append(place)
     found: list[Family] = []
     for places in by_start.values():
-        for family in _split(prompts, sorted(places, key=lambda place: -prompts[place].stem)):
+        for family in _split(prompts, sorted(places, key=lambda place: -prompts[place].stem), most_after):
             if len(family.members) > 1:
                 found.append(family)
             else:
@@ -68,7 +76,7 @@ def single(prompt: Prompt, place: int) -> Family:
     return Family(place, (place,), (prompt.stem,))
 
 
-def _split(prompts: Sequence[Prompt], longest_first: Sequence[int]) -> Iterator[Family]:
+def _split(prompts: Sequence[Prompt], longest_first: Sequence[int], most_after: int) -> Iterator[Family]:
     left = list(longest_first)
     while left:
         trunk, rest = prompts[left[0]], []
@@ -76,7 +84,10 @@ def _split(prompts: Sequence[Prompt], longest_first: Sequence[int]) -> Iterator[
         for place in left[1:]:
             prompt = prompts[place]
             cut = cut_before(min(common_length(trunk.ids, prompt.ids), prompt.stem, trunk.stem))
-            if cut >= MOST_OF_IT * prompt.stem and cut >= prompt.media_end:
+            if cut not in cuts and len(set(cuts)) >= MAX_STOPS:
+                cut = max((other for other in cuts if other < cut), default=0)
+            is_near = cut >= MOST_OF_IT * prompt.stem and len(prompt.ids) - cut <= most_after
+            if is_near and cut >= prompt.media_end:
                 members.append(place)
                 cuts.append(cut)
             else:

@@ -6,7 +6,7 @@ is causal and nobody looks; what continues a trunk runs in a graph that holds th
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -18,12 +18,12 @@ from clef_model.mixers import Attending, DeltaState, pass_layers
 from clef_model.prefix_cache import Trunk
 
 MAX_TOKENS = 2_048  # measured on one H200 at clef-flash's size: from here on a graph gains nothing
-MAX_WHOLE, MAX_CONTINUED = 40, 4  # graphs that are kept; one that continues a trunk keeps it in memory
+MAX_CONTINUED = 4  # graphs that continue a trunk, which they keep in memory
 WARM_UPS = 2  # runs before the capture: compilers and autotuners work then
 
 
 def bucket(num_tokens: int) -> int:
-    """The length that a pass of so many tokens is padded to: at most an eighth more, and a multiple of 64."""
+    """The length that a pass of so many tokens is padded to: the next multiple of 64, or at most a quarter more."""
     step = max(64, 1 << max(0, (num_tokens - 1).bit_length() - 3))
     return -(-num_tokens // step) * step
 
@@ -36,6 +36,7 @@ class Graphs:
         self._ops = ops
         self._lock = threading.Lock()
         self._pool: Any = None
+        self._aside: Any = None
         self._whole: OrderedDict[int, _Captured] = OrderedDict()
         self._continued: OrderedDict[tuple[int, int, int], _Captured] = OrderedDict()
         self._seen: OrderedDict[tuple[int, int, int], Trunk] = OrderedDict()
@@ -46,7 +47,7 @@ class Graphs:
         if len(embeddings) != 1 or size > MAX_TOKENS:
             return None
         with self._lock:
-            return self._run(self._whole, size, size, Attending(), None, None, MAX_WHOLE, embeddings, positions)
+            return self._run(self._whole, size, size, Attending(), None, None, None, embeddings, positions)
 
     def continued(
         self, trunk: Trunk, cut: int, before: Sequence[DeltaState], embeddings: Tensor, positions: Tensor
@@ -61,8 +62,17 @@ class Graphs:
                 self._seen[key] = trunk  # held, so that its number stays its own
                 _bound(self._seen, MAX_CONTINUED)
                 return None
+            if key in self._seen:
+                self._seen.move_to_end(key)
             attending = Attending(trunk.keys, cut)
             return self._run(self._continued, key, size, attending, before, trunk, MAX_CONTINUED, embeddings, positions)
+
+    def keep_only(self, is_kept: Callable[[Trunk], bool]) -> None:
+        """Gives up what holds a trunk that is kept no longer."""
+        with self._lock:
+            for key in [key for key, trunk in self._seen.items() if not is_kept(trunk)]:
+                del self._seen[key]
+                self._continued.pop(key, None)
 
     def clear(self) -> None:
         """Gives up what holds a trunk."""
@@ -78,14 +88,18 @@ class Graphs:
         attending: Attending,
         before: Sequence[DeltaState] | None,
         trunk: Trunk | None,
-        most: int,
+        most: int | None,
         embeddings: Tensor,
         positions: Tensor,
     ) -> Tensor:
         if key not in graphs:
-            self._pool = self._pool or torch.cuda.graph_pool_handle()
-            graphs[key] = _Captured(self._text, self._ops, size, attending, before, trunk, self._pool)
-            _bound(graphs, most)
+            if self._pool is None:
+                device = self._text.embed_tokens.weight.device
+                self._pool = torch.cuda.graph_pool_handle()
+                self._aside = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            graphs[key] = _Captured(self._text, self._ops, size, attending, before, trunk, self._pool, self._aside)
+            if most is not None:
+                _bound(graphs, most)
         graphs.move_to_end(key)
         return graphs[key](embeddings, positions)
 
@@ -100,6 +114,7 @@ class _Captured:
         before: Sequence[DeltaState] | None,
         trunk: Trunk | None,
         pool: Any,
+        aside: Any,
     ) -> None:
         weight = text_model.embed_tokens.weight
         self._holds = (attending, before, trunk)
@@ -109,22 +124,24 @@ class _Captured:
         def run() -> Tensor:
             return pass_layers(text_model, self._embeddings, self._positions, attending, before, ops).hidden
 
-        aside = torch.cuda.Stream(weight.device)  # type: ignore[no-untyped-call]
-        aside.wait_stream(torch.cuda.current_stream(weight.device))
-        with torch.cuda.stream(aside):
-            for _ in range(WARM_UPS):
-                run()
-        torch.cuda.current_stream(weight.device).wait_stream(aside)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, pool=pool):
-            self._hidden = run()
+        with torch.cuda.device(weight.device):
+            aside.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(aside):
+                for _ in range(WARM_UPS):
+                    run()
+            torch.cuda.current_stream().wait_stream(aside)
+            self._graph = torch.cuda.CUDAGraph()
+            # Other threads may use the GPU meanwhile: what they do is no part of the capture.
+            with torch.cuda.graph(self._graph, pool=pool, stream=aside, capture_error_mode="thread_local"):
+                self._hidden = run()
 
     def __call__(self, embeddings: Tensor, positions: Tensor) -> Tensor:
         length = embeddings.shape[1]
         room = self._embeddings.shape[1] - length
         self._embeddings.copy_(functional.pad(embeddings, (0, 0, 0, room)))
         self._positions.copy_(functional.pad(positions, (0, room)))
-        self._graph.replay()
+        with torch.cuda.device(self._embeddings.device):
+            self._graph.replay()
         return self._hidden[:, :length].clone()  # the next replay writes there
 
 

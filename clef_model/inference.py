@@ -14,7 +14,7 @@ from clef_model.errors import BrokenAnswer, BudgetExceeded, ClefError, InvalidRe
 from clef_model.model import ClefModel
 from clef_model.planner import ReleasePlanner
 from clef_model.prefix_cache import CacheFacts, PrefixCache, Trunk
-from clef_model.scheduling import Group, schedule
+from clef_model.scheduling import Group, alone, schedule
 from clef_model.schema import Record
 from clef_model.telling import Telling
 from clef_model.tokenizer import Tokenizer
@@ -90,7 +90,8 @@ class ClefDecider:
 
         What the prompts of a call share is read once, and what an earlier call has read is not read again; the answers
         are those of whole passes but for rounding. A record's `forward_ms` is its equal share of the passes it shared.
-        `progress` is called before each layer of each pass and after the last; what it raises stops the work there.
+        `progress` is called before each pass, before each layer of those that are not captured as graphs, and after the
+        last; what it raises stops the work there.
 
         Raises: InvalidRecord, BudgetExceeded, ContextTooLong: a record cannot be encoded. Unsupported: the release
         reads no media, or one record alone needs more memory than there is. BrokenAnswer: the model gave no number.
@@ -132,30 +133,48 @@ class ClefDecider:
         self, group: Group, planned: Sequence[_Planned], told: Telling
     ) -> Iterator[tuple[_Planned, Decision]]:
         started = time.perf_counter()
+        members = [place for batch in group.batches for place in batch.members]
         trunk, known, trunk_ms = None, 0, 0.0
         if group.trunk is not None:
-            trunk, known = self._read_trunk(planned[group.trunk].source, group.stops, told)
-            trunk_ms = _ms_since(started) / sum(len(batch.members) for batch in group.batches)
+            found = self._read_trunk(planned[group.trunk].source, group.stops, told, alone=len(members) == 1)
+            if found is None:  # too many places to keep at once: each by itself
+                for place in members:
+                    yield from self._decide_group(alone(planned[place].source.prompt, place), planned, told)
+                return
+            trunk, known = found
+            trunk_ms = _ms_since(started) / len(members)
         for batch in group.batches:
             items = [planned[place] for place in batch.members]
-            decided = self._decide_batch(items, batch.cuts, trunk, trunk_ms, told)
+            decided = self._decide_batch(items, batch.cuts, trunk, trunk_ms, told, time.perf_counter())
             for item, cut, decision in zip(items, batch.cuts, decided, strict=True):
+                item.source.forget_media()
                 timing = replace(decision.timing, known_tokens=min(known, cut))
                 yield item, replace(decision, timing=timing)
 
-    def _read_trunk(self, source: Source, stops: Sequence[int], told: Telling) -> tuple[Trunk, int]:
-        try:
-            return self.engine.trunk(source, stops, told.reading(stops[-1]))
-        except torch.OutOfMemoryError as error:
-            if not self.cache_facts.trunks:
-                raise _too_large(source.encoded, self._status.device) from error
-        self._make_room()
-        return self._read_trunk(source, stops, told)
+    def _read_trunk(
+        self, source: Source, stops: Sequence[int], told: Telling, *, alone: bool
+    ) -> tuple[Trunk, int] | None:
+        """The trunk and how much of it was known; None when it does not fit beside all the states that are wanted."""
+        for last_try in (False, True):
+            try:
+                return self.engine.trunk(source, stops, told.reading(stops[-1]))
+            except torch.OutOfMemoryError as error:
+                if last_try and alone:
+                    raise _too_large(source.encoded, self._status.device) from error
+            self._make_room()
+        return None
 
     def _decide_batch(
-        self, items: Sequence[_Planned], cuts: Sequence[int], trunk: Trunk | None, trunk_ms: float, told: Telling
+        self,
+        items: Sequence[_Planned],
+        cuts: Sequence[int],
+        trunk: Trunk | None,
+        trunk_ms: float,
+        told: Telling,
+        started: float,
+        *,
+        last_try: bool = False,
     ) -> list[Decision]:
-        started = time.perf_counter()
         sources = [item.source for item in items]
         logits = None
         try:
@@ -165,18 +184,20 @@ class ClefDecider:
             else:
                 logits = self.engine.continued(trunk, sources, cuts, report)
         except torch.OutOfMemoryError as error:
-            if len(items) == 1 and not self.cache_facts.trunks:
+            if len(items) == 1 and last_try:
                 raise _too_large(items[0].encoded, self._status.device) from error
         if logits is None:
             self._make_room()
             middle = (len(items) + 1) // 2
-            halves = (slice(None, middle), slice(middle, None))
-            return [
-                decision
-                for half in halves
-                if items[half]
-                for decision in self._decide_batch(items[half], cuts[half], trunk, trunk_ms, told)
-            ]
+            decided: list[Decision] = []
+            for half in (slice(None, middle), slice(middle, None)):
+                if items[half]:
+                    # What the failed pass took is part of the time of the first half.
+                    began = started if not decided else time.perf_counter()
+                    decided += self._decide_batch(
+                        items[half], cuts[half], trunk, trunk_ms, told, began, last_try=len(items) == 1
+                    )
+            return decided
         told.decided(len(items))
         forward_ms = trunk_ms + _ms_since(started) / len(items)
         return [

@@ -191,5 +191,5 @@ def _to_device(pieces: Sequence[np.ndarray], device: torch.device) -> list[Tenso
     whole = torch.from_numpy(np.concatenate(pieces).astype(np.int64, copy=False))
     if device.type == "cuda":
         # A pageable copy would wait for everything the GPU still has to do.
-        whole = whole.pin_memory()
-    return list(torch.split(whole.to(device, non_blocking=True), [len(piece) for piece in pieces]))
+        whole = whole.pin_memory().to(device, non_blocking=True)
+    return list(torch.split(whole.to(device), [len(piece) for piece in pieces]))

@@ -137,7 +137,7 @@ def _delta_net(
         pieces.append(piece)
         if stop in stops:
             last = torch.cat([earlier, inputs[:, max(0, stop - taps + 1) : stop]], dim=1)[:, -(taps - 1) :]
-            states.append(DeltaState(last.contiguous(), memory))
+            states.append(DeltaState(last.clone(), memory))
         start = stop
     read = pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=1)
     gate = _heads(module.in_proj_z(rows), module.head_v_dim)

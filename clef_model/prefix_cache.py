@@ -88,8 +88,7 @@ class PrefixCache:
             if best is not None:
                 self._counts.hits += 1
                 self._counts.reused += best[1]
-                if id(best[0]) in self._trunks:
-                    self._trunks.move_to_end(id(best[0]))
+                self._trunks.move_to_end(id(best[0]))
             return best
 
     def known(self, ids: Ids, media: bytes, end: int) -> int:
@@ -97,12 +96,13 @@ class PrefixCache:
         with self._lock:
             return max((_place(trunk, ids[:end], media, (end,)) for trunk in self._trunks.values()), default=0)
 
+    def holds(self, trunk: Trunk) -> bool:
+        return id(trunk) in self._trunks  # the one that has this number, since it is held
+
     def keep(self, trunk: Trunk) -> None:
         """Keeps it, in place of those that are nothing but its start, and gives up others until there is room."""
         size = trunk.num_bytes
         with self._lock:
-            if id(trunk) in self._trunks:
-                return
             if size > self.max_bytes:
                 self._counts.too_large += 1
                 return

@@ -9,7 +9,9 @@ from clef_model.forking import Family, Prompt, families, single
 BATCH_TOKENS = {"cuda": 32_768, "mps": 8_192, "cpu": 4_096}
 # Tokens that must be common, or worth keeping, for a pass of their own: each pass has a cost that no token explains.
 LEAST_SHARED = {"cuda": 1_024, "mps": 512, "cpu": 256}
-FORK_MASK_CELLS = 2**27  # bytes of the mask that says which of the records side by side sees what
+# Tokens that may follow a trunk in one pass: off CUDA a mask says what each of them sees of all before it.
+MOST_AFTER = {"cuda": 16_384, "mps": 2_048, "cpu": 2_048}
+FORK_MASK_CELLS = {"cuda": 2**27, "mps": 2**25, "cpu": 2**25}  # of the mask of records side by side
 FORK_MEMORY_TOKENS = {
     "cuda": 262_144,
     "mps": 65_536,
@@ -46,18 +48,24 @@ def schedule(prompts: Sequence[Prompt], device: str, known: Callable[[Prompt], i
     it is the only one, when half of it is known, or when it would fill a pass alone.
     """
     least, room = _of(LEAST_SHARED, device), _of(BATCH_TOKENS, device)
-    found, alone = families(prompts, least)
+    found, lonely = families(prompts, least, _of(MOST_AFTER, device))
     whole: list[int] = []
-    for place in alone:
+    for place in lonely:
         prompt = prompts[place]
-        parts = prompt.stem >= max(least, prompt.media_end, 1)
-        if parts and (len(prompts) == 1 or 2 * len(prompt.ids) > room or 2 * known(prompt) >= prompt.stem):
+        if prompt.parts(least, _of(MOST_AFTER, device)) and (
+            len(prompts) == 1 or 2 * len(prompt.ids) > room or 2 * known(prompt) >= prompt.stem
+        ):
             found.append(single(prompt, place))
         else:
             whole.append(place)
     groups = [Group(tuple(_forks(prompts, family, device)), family.trunk, family.stops) for family in found]
     groups += [Group((Batch(places, (0,) * len(places)),)) for places in pack(prompts, whole, room)]
     return sorted(groups, key=lambda group: -max(len(prompts[p].ids) for batch in group.batches for p in batch.members))
+
+
+def alone(prompt: Prompt, place: int) -> Group:
+    """A prompt by itself, its start read as a trunk."""
+    return Group((Batch((place,), (prompt.stem,)),), place, (prompt.stem,))
 
 
 def pack(prompts: Sequence[Prompt], places: Sequence[int], batch_tokens: int) -> Iterator[tuple[int, ...]]:
@@ -74,16 +82,14 @@ def pack(prompts: Sequence[Prompt], places: Sequence[int], batch_tokens: int) ->
 
 def _forks(prompts: Sequence[Prompt], family: Family, device: str) -> Iterator[Batch]:
     """The members of a family in batches: those that leave the trunk near each other share one."""
-    room, memory = _of(BATCH_TOKENS, device), _of(FORK_MEMORY_TOKENS, device)
+    room, memory, cells = _of(BATCH_TOKENS, device), _of(FORK_MEMORY_TOKENS, device), _of(FORK_MASK_CELLS, device)
     batch: list[tuple[int, int]] = []
     longest = whole = deepest = 0
     for cut, place in sorted(zip(family.cuts, family.members, strict=True)):
         tokens = len(prompts[place].ids)
         new_longest, new_whole, new_deepest = max(longest, tokens - cut), max(whole, tokens), max(deepest, cut)
         rows = (len(batch) + 1) * new_longest
-        fits = (
-            rows <= room and rows * (rows + new_deepest) <= FORK_MASK_CELLS and (len(batch) + 1) * new_whole <= memory
-        )
+        fits = rows <= room and rows * (rows + new_deepest) <= cells and (len(batch) + 1) * new_whole <= memory
         if batch and not fits:
             yield _batch(batch)
             batch = []

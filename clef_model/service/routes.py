@@ -154,7 +154,7 @@ def health_object(answering: Answering, settings: ServiceSettings) -> dict[str, 
         "status": "failed" if loading.problem else "ready" if loading.done and status is not None else "loading",
         "loading": {"stage": loading.stage, "share": round(loading.share, 3), "problem": failed},
         "model": None if status is None else model_facts(status),
-        "cache": answering.cache(),
+        "cache": None if settings.is_public else answering.cache(),  # it would tell how long others' states are
         "queue": {**asdict(answering.lane.state()), "max_waiting": answering.lane.max_waiting},
     }
 

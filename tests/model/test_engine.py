@@ -16,14 +16,14 @@ from tiny_release import NANO, write_tiny_release
 torch = pytest.importorskip("torch")
 
 from clef_model import engine as engine_module  # noqa: E402
-from clef_model import scheduling  # noqa: E402
+from clef_model import forking, scheduling  # noqa: E402
 from clef_model.batch import collate, with_media_tensors  # noqa: E402
 from clef_model.decision import Decision, Limits  # noqa: E402
 from clef_model.diagnostics.sweep import plan_sweep, sweep  # noqa: E402
 from clef_model.inference import ClefDecider  # noqa: E402
 from clef_model.loading import load_release  # noqa: E402
 from clef_model.parsing import parse_record  # noqa: E402
-from clef_model.schema import ImageInput, Record  # noqa: E402
+from clef_model.schema import ImageInput, Record, VideoInput  # noqa: E402
 
 torch.set_num_threads(1)  # the shapes are tiny
 TOLERANCE = 1e-5  # float32 on a CPU: sums are taken in another order
@@ -290,3 +290,55 @@ class Fake:
 
     def __init__(self, encoded: Any) -> None:
         self.encoded = encoded
+
+
+def test_a_schema_that_is_longer_than_a_pass_after_a_state_is_read_with_it(
+    tiny: ClefDecider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(scheduling.MOST_AFTER, "cpu", 1_500)
+    many = {f"q{n}": {"type": "noul", "instructions": f"Is it number {n}?"} for n in range(20)}
+    found = tiny.decide([record(questions=many)])
+    assert tiny.cache_facts.trunks == 0
+    assert furthest(tiny, [*found, *tiny.decide([record(questions=many), record(questions=OTHER)])]) <= TOLERANCE
+
+
+def test_a_video_is_kept_with_the_state_behind_it(tiny: ClefDecider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(engine_module.CHUNK_TOKENS, "cpu", 128)
+    frames = tuple(picture(seed) for seed in range(5))
+    clip = VideoInput("clip", "video/x-frames", frames=frames, fps=1.0)
+    shown = record(videos=(clip,), images=(picture(1),))
+    first = tiny.decide([shown])
+    before = tiny.cache_facts.hits
+    edited = tiny.decide([replace(record(questions=OTHER), videos=shown.videos, images=shown.images)])
+    assert tiny.cache_facts.hits == before + 1
+    assert furthest(tiny, [*first, *edited]) <= TOLERANCE
+
+
+def test_a_trunk_has_a_bounded_number_of_states(tiny: ClefDecider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forking, "MAX_STOPS", 3)
+    decisions = tiny.decide([record(LONG[: 700 + 64 * place]) for place in range(9)])
+    assert furthest(tiny, decisions) <= TOLERANCE
+    prompts = [tiny.engine.source(decision.encoded).prompt for decision in decisions]
+    found, alone = forking.families(prompts, 64, 10_000)
+    assert all(len(family.stops) <= 3 for family in found)
+    assert sorted([*alone, *(place for family in found for place in family.members)]) == list(range(9))
+
+
+def test_a_call_that_is_stopped_leaves_nothing_broken(tiny: ClefDecider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(engine_module.CHUNK_TOKENS, "cpu", 128)
+
+    class Stopped(Exception):
+        pass
+
+    for last in range(1, 28, 3):
+        tiny.clear_cache()
+        calls = iter(range(last))
+
+        def stop(share: float, stage: str, calls: Any = calls) -> None:
+            if next(calls, None) is None:
+                raise Stopped
+
+        with pytest.raises(Stopped):
+            tiny.decide([record(), record(questions=OTHER)], progress=stop)
+        assert furthest(tiny, tiny.decide([record(LONG[:700], OTHER)])) <= TOLERANCE
+    assert furthest(tiny, tiny.decide([record()])) <= TOLERANCE

@@ -242,3 +242,20 @@ def test_what_is_kept_makes_room_before_a_record_is_refused(
     monkeypatch.setattr(engine, "pass_layers", once)
     (decision,) = decider.decide([record("z" * 900)])
     assert decision.encoded.record.state == "z" * 900
+
+
+def test_records_that_want_too_many_states_of_a_trunk_are_decided_each_by_itself(
+    decider: ClefDecider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decider.clear_cache()
+    states = ["w" * (600 + 64 * place) for place in range(4)]
+    whole = decider.engine.trunk
+
+    def limited(source: Any, stops: Any, report: Any) -> Any:
+        if len(stops) > 1:
+            raise torch.OutOfMemoryError
+        return whole(source, stops, report)
+
+    monkeypatch.setattr(decider.engine, "trunk", limited)
+    decisions = decider.decide([record(state) for state in states])
+    assert [decision.encoded.record.state for decision in decisions] == states

@@ -64,7 +64,7 @@ window.clef.panels.answers = (root, panel) => {
       h("span", {}, questions), h("span.num", {}, "forward " + meta.forward), h("span.num", {}, "encode " + meta.encode),
       h("span.num", {}, "total " + meta.total),
       h("span.num", {}, `${meta.exact ? "" : "about "}${tokens(meta.tokens)} of ${tokens(meta.limit)} tokens`),
-      meta.known > 0 && h("span.num", { title: "An earlier run had read the start of this prompt; only the rest was read now." }, `${tokens(meta.known)} known from before`),
+      meta.known > 0 && h("span.num", { title: "The start of this prompt had been read before; only the rest was read now." }, `${tokens(meta.known)} known from before`),
       view.cut ? h("button.link.bad", { type: "button", onclick: () => window.clef.emit("open-tab", "budget") }, `state cut: ${tokens(view.cut.lost)} tokens lost`)
         : h("span", {}, "state read in full"),
       model.note && h("span", {}, shown(model.note)));
