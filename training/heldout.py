@@ -3,8 +3,9 @@
     python -m training.heldout own everyday fresh second    writes those files of training/heldout
 
 own.json (300) and everyday.json (20) were frozen before the first training run; their errors were looked at after it,
-so they count as development sets since. fresh.json was written after that; its errors have been read too, so
-second.json (225) was written for the run after it. A test holds the hashes that it lists as FROZEN.
+so they count as development sets since. fresh.json was written after that; its errors have been read too. second.json
+(225) was written for the runs after that and answered once, by the weights they ended with; its errors are read by
+now, so a further run needs a test of its own. A test holds the hashes that it lists as FROZEN.
 """
 
 import argparse
