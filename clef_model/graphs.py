@@ -62,8 +62,7 @@ class Graphs:
                 self._seen[key] = trunk  # held, so that its number stays its own
                 _bound(self._seen, MAX_CONTINUED)
                 return None
-            if key in self._seen:
-                self._seen.move_to_end(key)
+            self._seen.pop(key, None)  # from here on its graph holds it
             attending = Attending(trunk.keys, cut)
             return self._run(self._continued, key, size, attending, before, trunk, MAX_CONTINUED, embeddings, positions)
 
@@ -72,7 +71,8 @@ class Graphs:
         with self._lock:
             for key in [key for key, trunk in self._seen.items() if not is_kept(trunk)]:
                 del self._seen[key]
-                self._continued.pop(key, None)
+            for key in [key for key, graph in self._continued.items() if graph.trunk and not is_kept(graph.trunk)]:
+                del self._continued[key]
 
     def clear(self) -> None:
         """Gives up what holds a trunk."""
@@ -105,6 +105,8 @@ class Graphs:
 
 
 class _Captured:
+    """One pass of a fixed length, after nothing or after the start of a trunk."""
+
     def __init__(
         self,
         text_model: Any,
@@ -117,7 +119,7 @@ class _Captured:
         aside: Any,
     ) -> None:
         weight = text_model.embed_tokens.weight
-        self._holds = (attending, before, trunk)
+        self.trunk = trunk  # the graph reads its tensors where they are
         self._embeddings = weight.new_zeros(1, size, weight.shape[1])
         self._positions = torch.arange(size, device=weight.device).expand(3, 1, -1).contiguous()
 
