@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from clef_model.encoding import EncodedRecord
-from clef_model.layout import SpannedRecord
+from clef_model.layout import SpannedRecord, moved
 from clef_model.pixels import media_tensors
 
 # Names of the release; each tensor is joined over the records that have it.
@@ -69,10 +69,10 @@ def collate(records: Sequence[BatchRecord], pad_token_id: int, device: torch.dev
     lengths = torch.tensor([len(record.input_ids) for record in records])
     mask = (torch.arange(length) < lengths[:, None]).long()
     return Batch(
-        input_ids=padded.to(device),
-        attention_mask=mask.to(device),
+        input_ids=moved(padded, device),
+        attention_mask=moved(mask, device),
         records=records,
-        media={name: tensor.to(device) for name, tensor in _media(records, length)},
+        media={name: moved(tensor, device) for name, tensor in _media(records, length)},
     )
 
 

@@ -18,7 +18,7 @@ from clef_model.encoding import EncodedRecord
 from clef_model.forking import Ids, Prompt, cut_before
 from clef_model.graphs import Graphs
 from clef_model.head import JointSchemaHead
-from clef_model.layout import plan_layout
+from clef_model.layout import moved, plan_layout
 from clef_model.media import IMAGE_TYPE, VIDEO_TYPE
 from clef_model.mixers import Attending, DeltaState, empty_keys, pass_layers
 from clef_model.prefix_cache import PrefixCache, Trunk
@@ -162,7 +162,7 @@ class Engine:
                 if self.cache.holds(trunk):
                     hidden = self._graphs.continued(trunk, cuts[0], before, embeddings, positions)
         else:
-            before, mask = _side_by_side(trunk, cuts), _fork_mask(cuts, embeddings.shape[1], self.device)
+            before, mask = _states_at(trunk, cuts), _fork_mask(cuts, embeddings.shape[1], self.device)
         if hidden is None:
             attending = Attending(trunk.keys, max(cuts), mask)
             hidden = pass_layers(self._text, embeddings, positions, attending, before, self.ops, report).hidden
@@ -228,11 +228,11 @@ class Engine:
         for row, (piece, source, start) in enumerate(zip(pieces, sources, starts, strict=True)):
             ids[row, : len(piece)] = piece
             positions[:, row, : len(piece)] = source.positions(start, start + len(piece))
-        on_device = _moved(torch.from_numpy(ids), self.device)
+        on_device = moved(torch.from_numpy(ids), self.device)
         embeddings = self._text.embed_tokens(on_device)
         for row, (piece, source, start) in enumerate(zip(pieces, sources, starts, strict=True)):
             source.place_media(embeddings[row, : len(piece)], start)
-        return embeddings, _moved(positions, self.device), on_device
+        return embeddings, moved(positions, self.device), on_device
 
     def _decide(
         self,
@@ -249,13 +249,7 @@ class Engine:
         return layout.split(scores.float().cpu())
 
 
-def _moved(tensor: Tensor, device: torch.device) -> Tensor:
-    if device.type != "cuda":
-        return tensor.to(device)
-    return tensor.pin_memory().to(device, non_blocking=True)  # a pageable copy would wait for all that is still to do
-
-
-def _side_by_side(trunk: Trunk, cuts: Sequence[int]) -> tuple[DeltaState, ...]:
+def _states_at(trunk: Trunk, cuts: Sequence[int]) -> tuple[DeltaState, ...]:
     """The states of the linear layers at each cut, as those of one batch."""
     layers = zip(*(trunk.states[cut] for cut in cuts), strict=True)
     return tuple(
@@ -269,7 +263,7 @@ def _fork_mask(cuts: Sequence[int], length: int, device: torch.device) -> Tensor
 
     [B * S, P + B * S], true where a token may look, P the longest start.
     """
-    starts = _moved(torch.tensor(cuts), device)
+    starts = moved(torch.tensor(cuts), device)
     shared = torch.arange(max(cuts), device=device) < starts.repeat_interleave(length)[:, None]
     places = torch.arange(len(cuts) * length, device=device)
     same = places[:, None] // length == places // length

@@ -32,11 +32,14 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Prompts that continue one trunk: `members` and, beside each, how many tokens of the trunk it begins with."""
+    """Prompts that continue the first one's start: `members` and, beside each, how many of its tokens they share."""
 
-    trunk: int
     members: tuple[int, ...]
     cuts: tuple[int, ...]
+
+    @property
+    def trunk(self) -> int:
+        return self.members[0]
 
     @property
     def stops(self) -> tuple[int, ...]:
@@ -71,11 +74,6 @@ def families(prompts: Sequence[Prompt], least: int, most_after: int) -> tuple[li
     return found, sorted(alone)
 
 
-def single(prompt: Prompt, place: int) -> Family:
-    """A prompt that is its own trunk."""
-    return Family(place, (place,), (prompt.stem,))
-
-
 def _split(prompts: Sequence[Prompt], longest_first: Sequence[int], most_after: int) -> Iterator[Family]:
     left = list(longest_first)
     while left:
@@ -92,7 +90,7 @@ def _split(prompts: Sequence[Prompt], longest_first: Sequence[int], most_after: 
                 cuts.append(cut)
             else:
                 rest.append(place)
-        yield Family(left[0], tuple(members), tuple(cuts))
+        yield Family(tuple(members), tuple(cuts))
         left = rest
 
 

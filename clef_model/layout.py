@@ -189,7 +189,11 @@ def _places(counts: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> tuple[tuple
 
 def _to_device(pieces: Sequence[np.ndarray], device: torch.device) -> list[Tensor]:
     whole = torch.from_numpy(np.concatenate(pieces).astype(np.int64, copy=False))
-    if device.type == "cuda":
-        # A pageable copy would wait for everything the GPU still has to do.
-        whole = whole.pin_memory().to(device, non_blocking=True)
-    return list(torch.split(whole.to(device), [len(piece) for piece in pieces]))
+    return list(torch.split(moved(whole, device), [len(piece) for piece in pieces]))
+
+
+def moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the CPU on the device, without waiting where that is safe."""
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)  # a pageable copy would wait for all that is still to do

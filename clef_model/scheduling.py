@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from clef_model.forking import Family, Prompt, families, single
+from clef_model.forking import Family, Prompt, families
 
 # Tokens of a pass with its padding, by device: what bounds its memory.
 BATCH_TOKENS = {"cuda": 32_768, "mps": 8_192, "cpu": 4_096}
@@ -12,11 +12,8 @@ LEAST_SHARED = {"cuda": 1_024, "mps": 512, "cpu": 256}
 # Tokens that may follow a trunk in one pass: off CUDA a mask says what each of them sees of all before it.
 MOST_AFTER = {"cuda": 16_384, "mps": 2_048, "cpu": 2_048}
 FORK_MASK_CELLS = {"cuda": 2**27, "mps": 2**25, "cpu": 2**25}  # of the mask of records side by side
-FORK_MEMORY_TOKENS = {
-    "cuda": 262_144,
-    "mps": 65_536,
-    "cpu": 65_536,
-}  # of the records side by side, their starts included
+# Tokens of the records side by side, their starts included.
+FORK_MEMORY_TOKENS = {"cuda": 262_144, "mps": 65_536, "cpu": 65_536}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +44,18 @@ def schedule(prompts: Sequence[Prompt], device: str, known: Callable[[Prompt], i
     `known` says how many tokens of a prompt need not be read again. A prompt that shares nothing is its own trunk when
     it is the only one, when half of it is known, or when it would fill a pass alone.
     """
-    least, room = _of(LEAST_SHARED, device), _of(BATCH_TOKENS, device)
-    found, lonely = families(prompts, least, _of(MOST_AFTER, device))
+    least, most_after, room = _of(LEAST_SHARED, device), _of(MOST_AFTER, device), _of(BATCH_TOKENS, device)
+    found, lonely = families(prompts, least, most_after)
+    groups = [Group(tuple(_forks(prompts, family, device)), family.trunk, family.stops) for family in found]
     whole: list[int] = []
     for place in lonely:
         prompt = prompts[place]
-        if prompt.parts(least, _of(MOST_AFTER, device)) and (
+        if prompt.parts(least, most_after) and (
             len(prompts) == 1 or 2 * len(prompt.ids) > room or 2 * known(prompt) >= prompt.stem
         ):
-            found.append(single(prompt, place))
+            groups.append(alone(prompt, place))
         else:
             whole.append(place)
-    groups = [Group(tuple(_forks(prompts, family, device)), family.trunk, family.stops) for family in found]
     groups += [Group((Batch(places, (0,) * len(places)),)) for places in pack(prompts, whole, room)]
     return sorted(groups, key=lambda group: -max(len(prompts[p].ids) for batch in group.batches for p in batch.members))
 
